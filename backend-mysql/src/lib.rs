@@ -1,0 +1,1 @@
+//! onceonly on MySQL and MariaDB, with mysql_async

@@ -1,0 +1,1 @@
+//! onceonly on PostgreSQL, with tokio-postgres and deadpool-postgres

@@ -1,0 +1,1 @@
+//! onceonly on SQLite, with rusqlite

@@ -1,0 +1,83 @@
+//! What a backend declares that it can or can't do.
+
+/// Abilities that decide which cases run. Rules R1 to R9 can't be skipped by any of them, save for
+/// the cases that need what a database does not have.
+///
+/// [`Capabilities::all`] is where every backend should start; a skip is printed with its reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Capabilities {
+    /// Claims of two different keys can be open at the same time (not on a single-writer database).
+    pub concurrent_keys: bool,
+    /// A second store on the same world sees the same claims, as a second process does.
+    pub second_store: bool,
+    /// The harness counts the store's connections.
+    pub connections: bool,
+    /// A transaction has savepoints.
+    pub savepoints: bool,
+    /// A statement can be in flight while its future is dropped.
+    pub slow_statement: bool,
+    /// A failed statement dooms the transaction that it ran in.
+    pub dooming: bool,
+    /// `apply` can end its own transaction.
+    pub escapes: bool,
+    /// Deadlocks or serialization failures can happen inside `apply`.
+    pub conflicts: bool,
+    /// COMMIT itself can be refused.
+    pub deferred_constraints: bool,
+    /// The database is reached over TCP.
+    pub network: bool,
+    /// The backend has a schema and migrates it.
+    pub migrations: bool,
+    /// The backend checks schema and settings.
+    pub checks: bool,
+    /// Committed data outlives a kill of the server.
+    pub restart: bool,
+    /// One writable node: a racing claim waits. `false` for a multi-writer cluster, where the loser
+    /// gets a retryable conflict instead.
+    pub single_primary: bool,
+}
+
+impl Capabilities {
+    /// Everything.
+    #[must_use]
+    pub const fn all() -> Self {
+        Self {
+            concurrent_keys: true,
+            second_store: true,
+            connections: true,
+            savepoints: true,
+            slow_statement: true,
+            dooming: true,
+            escapes: true,
+            conflicts: true,
+            deferred_constraints: true,
+            network: true,
+            migrations: true,
+            checks: true,
+            restart: true,
+            single_primary: true,
+        }
+    }
+
+    /// Nothing but the contract's core: what an in-memory store can show.
+    #[must_use]
+    pub const fn minimal() -> Self {
+        Self {
+            concurrent_keys: true,
+            second_store: false,
+            connections: false,
+            savepoints: false,
+            slow_statement: false,
+            dooming: false,
+            escapes: false,
+            conflicts: false,
+            deferred_constraints: false,
+            network: false,
+            migrations: false,
+            checks: false,
+            restart: false,
+            single_primary: true,
+        }
+    }
+}

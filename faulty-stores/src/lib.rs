@@ -1,0 +1,1 @@
+//! Planted mistakes that the conformance suite must catch, each by name

@@ -1,0 +1,1 @@
+//! Throwaway PostgreSQL, MariaDB and PgBouncer servers for the tests
