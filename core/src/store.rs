@@ -23,7 +23,7 @@ use crate::{Claim, Event, EventId, Source, StoreError};
     message = "`{Self}` is not a store of claims",
     note = "onceonly-postgres, onceonly-mysql and onceonly-sqlite have one each; to write your own, see docs/writing-a-backend.md"
 )]
-pub trait ClaimStore: Send + Sync + 'static {
+pub trait ClaimStore: Send + Sync {
     /// The open native transaction that holds the claim. Dropping it rolls back.
     ///
     /// An owned type without a lifetime parameter, so that futures which hold it stay `Send`.
