@@ -71,3 +71,7 @@ pub use memory::{MemorySavepoint, MemoryStore, MemoryTx};
 pub use outcome::Outcome;
 pub use pruner::Pruner;
 pub use store::{ClaimRecords, ClaimStore, Forget};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

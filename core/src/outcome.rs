@@ -4,7 +4,6 @@ use crate::Duplicate;
 
 /// A delivery that needs no redelivery: answer the provider with 200 for both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use = "a duplicate ran no `apply`: look which of both it was"]
 pub enum Outcome<T> {
     /// `apply` ran, and the database confirmed that its effects and the claim are committed.
     Processed(T),

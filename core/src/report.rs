@@ -83,7 +83,7 @@ impl<'a> Report<'a> {
             Some(error) => {
                 tell!(warn, self, "apply_timed_out", error = display(error); "apply timed out")
             }
-            None => tell!(debug, self, "apply_failed"; "apply failed and was rolled back"),
+            None => tell!(info, self, "apply_failed"; "apply failed and was rolled back"),
         }
         if let Err(error) = result {
             tell!(warn, self, "rollback_failed", error = display(error); "rollback left to the database");
