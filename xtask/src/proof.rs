@@ -1,0 +1,55 @@
+//! `cargo xtask deliver` and `cargo xtask soak`: whole runs, judged from outside.
+
+use std::io;
+
+use clap::Args;
+
+use crate::cargo::{Stop, cargo};
+use crate::databases::{Database, Databases};
+
+/// Which databases, and what to pass on.
+#[derive(Args)]
+pub(crate) struct Proof {
+    /// Only on this database; may be repeated.
+    #[arg(long, value_enum)]
+    only: Vec<Database>,
+    /// Passed on to the program.
+    #[arg(last = true)]
+    rest: Vec<String>,
+}
+
+impl Proof {
+    pub(crate) fn deliver(&self) -> io::Result<()> {
+        self.each(&["run", "--quiet", "-p", "deliver", "--"])
+    }
+
+    pub(crate) fn soak(&self) -> io::Result<()> {
+        self.each(&[
+            "run",
+            "--quiet",
+            "--release",
+            "-p",
+            "onceonly-soak",
+            "--",
+            "run",
+        ])
+    }
+
+    fn each(&self, program: &[&str]) -> io::Result<()> {
+        let stop = Stop::register()?;
+        let mut wanted = self.only.clone();
+        if wanted.is_empty() {
+            wanted = vec![Database::Sqlite, Database::Postgres, Database::Mysql];
+        }
+        let databases = Databases::start(&wanted)?;
+        for database in wanted {
+            let mut command = cargo(program);
+            command
+                .args(["--database", database.name()])
+                .args(&self.rest);
+            databases.give(&mut command);
+            stop.run(&mut command)?;
+        }
+        Ok(())
+    }
+}
