@@ -7,35 +7,43 @@ use std::path::{Path, PathBuf};
 /// What to install on Debian or Ubuntu to have all servers.
 pub const DEBIAN_PACKAGES: [&str; 3] = ["postgresql", "mariadb-server", "pgbouncer"];
 
+/// The programs that start a MySQL or MariaDB server, the preferred one first.
+pub(crate) const MYSQL_SERVERS: [&str; 2] = ["mariadbd", "mysqld"];
+
 /// The Debian packages whose programs were not found here.
 #[must_use]
 pub fn missing() -> Vec<&'static str> {
-    [
-        ("initdb", "postgresql"),
-        ("mariadbd", "mariadb-server"),
-        ("pgbouncer", "pgbouncer"),
-    ]
-    .into_iter()
-    .filter(|(program, _)| find(program).is_err())
-    .map(|(_, package)| package)
-    .collect()
+    let programs: [&[&str]; 3] = [&["initdb"], &MYSQL_SERVERS, &["pgbouncer"]];
+    programs
+        .into_iter()
+        .zip(DEBIAN_PACKAGES)
+        .filter(|(alternatives, _)| find_any(alternatives).is_err())
+        .map(|(_, package)| package)
+        .collect()
 }
 
 /// The path of a server's program, looked up in PATH and where Debian puts it.
 pub(crate) fn find(program: &str) -> io::Result<PathBuf> {
+    find_any(&[program])
+}
+
+/// The path of the first of these programs that is installed.
+pub(crate) fn find_any(programs: &[&str]) -> io::Result<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let mut folders = postgres_folders();
     folders.extend(env::split_paths(&path));
     folders.extend(["/usr/sbin", "/usr/local/sbin", "/usr/libexec"].map(PathBuf::from));
-    folders
-        .into_iter()
-        .map(|folder| folder.join(program))
+    programs
+        .iter()
+        .flat_map(|program| folders.iter().map(move |folder| folder.join(program)))
         .find(|candidate| candidate.is_file())
         .ok_or_else(|| {
             io::Error::new(
                 io::ErrorKind::NotFound,
                 format!(
-                    "`{program}` is not installed: apt-get install -y {}, or see `cargo xtask test --help`",
+                    "`{}` is not installed: run `apt-get install -y {}` as root, or \
+                     `cargo xtask test`, which does that where it may",
+                    programs.join("` or `"),
                     DEBIAN_PACKAGES.join(" ")
                 ),
             )

@@ -7,6 +7,7 @@
 //! Everything here blocks: call it through `spawn_blocking` from async code.
 
 mod binaries;
+mod descendants;
 mod mariadb;
 mod pgbouncer;
 mod port;
@@ -18,7 +19,7 @@ mod tls;
 
 pub use binaries::{DEBIAN_PACKAGES, missing};
 pub use mariadb::MariaDbServer;
-pub use pgbouncer::PgBouncer;
+pub use pgbouncer::{PgBouncer, Upstream};
 pub use postgres::PostgresServer;
 pub use server::Server;
 pub use tls::TlsFiles;

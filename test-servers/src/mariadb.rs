@@ -1,11 +1,13 @@
 //! MariaDB or MySQL.
 
+use std::fs;
 use std::io;
-use std::net::SocketAddr;
 
 use nix::sys::signal::Signal;
 
-use crate::process::{self, Process, as_user};
+use crate::binaries::MYSQL_SERVERS;
+use crate::process::{self, Launch, Process, as_user};
+use crate::run_dir::Readers;
 use crate::server::{Place, Product, Server};
 use crate::{binaries, port};
 
@@ -25,32 +27,35 @@ pub struct MariaDb;
 impl Product for MariaDb {
     const USER: &'static str = "mysql";
 
+    fn installed() -> io::Result<()> {
+        binaries::find_any(&MYSQL_SERVERS).map(drop)
+    }
+
     fn initialize(place: &Place) -> io::Result<()> {
-        place.dir.write("init.sql", INIT, place.user.as_ref())?;
-        let data = format!("--datadir={}/data", place.path().display());
+        let user = place.user.as_ref();
+        place.dir.write("init.sql", INIT, Readers::Server, user)?;
         let mut command = if let Ok(install) = binaries::find("mariadb-install-db") {
-            let mut command = as_user(&install, place.user.as_ref(), None);
+            let mut command = as_user(&install, user, None)?;
             command.args(["--no-defaults", "--auth-root-authentication-method=normal"]);
             command.arg("--skip-test-db");
             command
         } else {
-            let mut command = as_user(&binaries::find("mysqld")?, place.user.as_ref(), None);
+            let mut command = as_user(&binaries::find("mysqld")?, user, None)?;
             command.args(["--no-defaults", "--initialize-insecure"]);
             command
         };
-        process::run(command.arg(data))
+        process::run(command.arg(format!("--datadir={}/data", place.path().display())))
     }
 
     fn launch(place: &Place) -> io::Result<Process> {
-        let program = binaries::find("mariadbd").or_else(|_| binaries::find("mysqld"))?;
         let path = place.path().display();
-        let arguments = [
+        let arguments = vec![
             "--no-defaults".to_owned(),
             format!("--datadir={path}/data"),
             format!("--socket={path}/server.sock"),
             format!("--pid-file={path}/server.pid"),
             format!("--port={}", place.addr.port()),
-            "--bind-address=127.0.0.1".into(),
+            format!("--bind-address={}", place.addr.ip()),
             format!("--init-file={path}/init.sql"),
             format!("--ssl-ca={}", place.tls.ca().display()),
             format!("--ssl-cert={}", place.tls.certificate.display()),
@@ -59,20 +64,24 @@ impl Product for MariaDb {
             "--innodb-buffer-pool-size=64M".into(),
             "--max-connections=500".into(),
             "--skip-name-resolve".into(),
+            // MySQL's second port, which a server beside this one may have.
+            "--loose-mysqlx=OFF".into(),
         ];
-        let log = place.path().join("server.log");
-        let ready = || port::greets(place.addr);
-        Process::start(
-            &program,
-            &arguments,
-            place.user.as_ref(),
-            &log,
-            Signal::SIGTERM,
-            ready,
-        )
+        let launch = Launch {
+            program: binaries::find_any(&MYSQL_SERVERS)?,
+            arguments,
+            user: place.user.as_ref(),
+            log: place.path().join("server.log"),
+            stop: Signal::SIGTERM,
+        };
+        let pid_file = place.path().join("server.pid");
+        Process::start(&launch, |pid| {
+            let written = fs::read_to_string(&pid_file).unwrap_or_default();
+            written.trim().parse() == Ok(pid) && port::greets(place.addr)
+        })
     }
 
-    fn url(addr: SocketAddr) -> String {
-        format!("mysql://onceonly@{addr}/onceonly")
+    fn url(host: &str, port: u16) -> String {
+        format!("mysql://onceonly@{host}:{port}/onceonly")
     }
 }

@@ -1,13 +1,12 @@
 //! PostgreSQL.
 
+use std::fs;
 use std::io;
-use std::net::SocketAddr;
-use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
 
 use crate::binaries;
-use crate::process::{self, Process, as_user};
+use crate::process::{self, Launch, Process, as_user};
 use crate::server::{Place, Product, Server};
 
 /// A PostgreSQL server with fsync on, TLS on, and a superuser `postgres` who needs no password.
@@ -20,31 +19,23 @@ pub struct Postgres;
 impl Product for Postgres {
     const USER: &'static str = "postgres";
 
+    fn installed() -> io::Result<()> {
+        binaries::find("initdb").map(drop)
+    }
+
     fn initialize(place: &Place) -> io::Result<()> {
-        let mut initdb = as_user(&binaries::find("initdb")?, place.user.as_ref(), None);
-        initdb.args([
-            "-A",
-            "trust",
-            "-U",
-            "postgres",
-            "-E",
-            "UTF8",
-            "--locale=C.UTF-8",
-            "-N",
-            "-D",
-        ]);
+        let mut initdb = as_user(&binaries::find("initdb")?, place.user.as_ref(), None)?;
+        initdb.args(["-A", "trust", "-U", "postgres", "-E", "UTF8"]);
+        initdb.args(["--locale=C.UTF-8", "--no-sync", "-D"]);
         process::run(initdb.arg(place.path().join("data")))
     }
 
     fn launch(place: &Place) -> io::Result<Process> {
-        let program = binaries::find("postgres")?;
-        let is_ready = binaries::find("pg_isready")?;
         let path = place.path().display();
-        let port = place.addr.port().to_string();
         let mut arguments = vec!["-D".to_owned(), format!("{path}/data")];
         for setting in [
-            format!("port={port}"),
-            "listen_addresses=127.0.0.1".into(),
+            format!("port={}", place.addr.port()),
+            format!("listen_addresses={}", place.addr.ip()),
             format!("unix_socket_directories={path}"),
             "ssl=on".into(),
             format!("ssl_cert_file={}", place.tls.certificate.display()),
@@ -54,25 +45,29 @@ impl Product for Postgres {
         ] {
             arguments.extend(["-c".into(), setting]);
         }
-        let ready = || {
-            Command::new(&is_ready)
-                .args(["-q", "-h", "127.0.0.1", "-p", &port])
-                .stdout(Stdio::null())
-                .status()
-                .is_ok_and(|status| status.success())
+        let launch = Launch {
+            program: binaries::find("postgres")?,
+            arguments,
+            user: place.user.as_ref(),
+            log: place.path().join("server.log"),
+            // A "fast" shutdown; SIGTERM would wait for the clients to leave.
+            stop: Signal::SIGINT,
         };
-        let log = place.path().join("server.log");
-        Process::start(
-            &program,
-            &arguments,
-            place.user.as_ref(),
-            &log,
-            Signal::SIGINT,
-            ready,
-        )
+        let postmaster = place.path().join("data/postmaster.pid");
+        Process::start(&launch, |pid| {
+            fs::read_to_string(&postmaster).is_ok_and(|file| is_ready(&file, pid))
+        })
     }
 
-    fn url(addr: SocketAddr) -> String {
-        format!("postgres://postgres@{addr}/postgres")
+    fn url(host: &str, port: u16) -> String {
+        format!("postgres://postgres@{host}:{port}/postgres")
     }
+}
+
+/// Whether this `postmaster.pid` says that the server of this process id accepts connections: the
+/// first line is its process id, the eighth its status (`src/include/utils/pidfile.h`).
+fn is_ready(postmaster: &str, pid: u32) -> bool {
+    let mut lines = postmaster.lines();
+    lines.next().and_then(|line| line.trim().parse().ok()) == Some(pid)
+        && lines.nth(6).is_some_and(|status| status.trim() == "ready")
 }

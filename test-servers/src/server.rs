@@ -4,9 +4,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nix::unistd::User;
 
@@ -20,6 +18,10 @@ pub trait Product: Sized {
     #[doc(hidden)]
     const USER: &'static str;
 
+    /// Whether it is installed; if not, the error says what to install.
+    #[doc(hidden)]
+    fn installed() -> io::Result<()>;
+
     /// Makes the data directory.
     #[doc(hidden)]
     fn initialize(place: &Place) -> io::Result<()>;
@@ -30,7 +32,7 @@ pub trait Product: Sized {
 
     /// The URL of a superuser who needs no password.
     #[doc(hidden)]
-    fn url(addr: SocketAddr) -> String;
+    fn url(host: &str, port: u16) -> String;
 }
 
 /// Where a server is.
@@ -63,32 +65,31 @@ impl<P: Product> Server<P> {
     ///
     /// When the product is not installed (the message says what to install) or doesn't start.
     pub fn start() -> io::Result<Self> {
+        P::installed()?;
         let user = server_user(P::USER)?;
         let dir = RunDir::new(user.as_ref())?;
         let tls = TlsFiles::new(&dir, user.as_ref())?;
-        let place = Place {
+        let mut place = Place {
             addr: port::free()?,
             user,
             tls,
             dir,
         };
         P::initialize(&place)?;
-        let process = Mutex::new(None);
-        let mut server = Self {
-            process,
-            place,
-            product: std::marker::PhantomData,
-        };
-        let mut tries = 1;
-        // Another process may take the port between the look and the start.
-        while let Err(error) = server.start_again() {
-            if tries == 5 {
-                return Err(error);
+        loop {
+            match P::launch(&place) {
+                Ok(process) => {
+                    return Ok(Self {
+                        process: Mutex::new(Some(process)),
+                        place,
+                        product: std::marker::PhantomData,
+                    });
+                }
+                Err(error) if port::is_free(place.addr) => return Err(error),
+                // Another process took the port between the look and the start.
+                Err(_) => place.addr = port::free()?,
             }
-            tries += 1;
-            server.place.addr = port::free()?;
         }
-        Ok(server)
     }
 
     /// Where it listens.
@@ -97,10 +98,16 @@ impl<P: Product> Server<P> {
         self.place.addr
     }
 
-    /// The URL of its superuser.
+    /// The URL of its superuser, who needs no password.
     #[must_use]
     pub fn url(&self) -> String {
-        P::url(self.place.addr)
+        P::url(&self.place.addr.ip().to_string(), self.place.addr.port())
+    }
+
+    /// The same with the host name for which its certificate is valid.
+    #[must_use]
+    pub fn tls_url(&self) -> String {
+        P::url("localhost", self.place.addr.port())
     }
 
     /// Its certificates.
@@ -109,43 +116,24 @@ impl<P: Product> Server<P> {
         &self.place.tls
     }
 
-    /// Kills it as `kill -9` does.
+    /// Kills it and all of its processes as `kill -9` does; returns when they are gone. Does nothing
+    /// while it is down.
     ///
     /// # Errors
     ///
-    /// When the process can't be killed.
+    /// When a process can't be killed.
     pub fn kill(&self) -> io::Result<()> {
-        match self
-            .process
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
-        {
-            Some(mut process) => process.kill(),
-            None => Ok(()),
-        }
+        kill(&mut self.process())
     }
 
-    /// Starts it again on the same data and port; returns when it answers.
+    /// Starts it again on the same data and port; returns when it answers. Does nothing while it
+    /// runs.
     ///
     /// # Errors
     ///
-    /// When it doesn't start within about half a minute.
+    /// When it doesn't start; the message has the end of its log.
     pub fn start_again(&self) -> io::Result<()> {
-        let deadline = Instant::now() + Duration::from_secs(30);
-        loop {
-            // The children of a killed PostgreSQL hold its shared memory until they notice.
-            match P::launch(&self.place) {
-                Ok(process) => {
-                    *self.process.lock().unwrap_or_else(PoisonError::into_inner) = Some(process);
-                    return Ok(());
-                }
-                Err(error) if Instant::now() > deadline || port::accepts(self.place.addr) => {
-                    return Err(error);
-                }
-                Err(_) => thread::sleep(Duration::from_millis(100)),
-            }
-        }
+        self.launch(&mut self.process())
     }
 
     /// [`kill`](Self::kill), then [`start_again`](Self::start_again).
@@ -154,9 +142,25 @@ impl<P: Product> Server<P> {
     ///
     /// As those.
     pub fn kill_and_restart(&self) -> io::Result<()> {
-        self.kill()?;
-        self.start_again()
+        let mut process = self.process();
+        kill(&mut process)?;
+        self.launch(&mut process)
     }
+
+    fn launch(&self, process: &mut Option<Process>) -> io::Result<()> {
+        if process.is_none() {
+            *process = Some(P::launch(&self.place)?);
+        }
+        Ok(())
+    }
+
+    fn process(&self) -> MutexGuard<'_, Option<Process>> {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn kill(process: &mut Option<Process>) -> io::Result<()> {
+    process.take().map_or(Ok(()), |mut process| process.kill())
 }
 
 impl<P: Product> fmt::Debug for Server<P> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use nix::unistd::User;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
-use crate::run_dir::RunDir;
+use crate::run_dir::{Readers, RunDir};
 
 /// PEM files of one server: its certificate is for the name `localhost` only, so that `127.0.0.1` is
 /// a wrong host.
@@ -27,10 +27,10 @@ impl TlsFiles {
             .and_then(|params| params.signed_by(&key, &issuer))
             .map_err(io::Error::other)?;
         Ok(Self {
-            certificate: dir.write("server.pem", &certificate.pem(), owner)?,
-            key: dir.write("server.key", &key.serialize_pem(), owner)?,
-            ca: dir.write("ca.pem", &ca, owner)?,
-            other_ca: dir.write("other-ca.pem", &other_ca, owner)?,
+            certificate: dir.write("server.pem", &certificate.pem(), Readers::All, owner)?,
+            key: dir.write("server.key", &key.serialize_pem(), Readers::Server, owner)?,
+            ca: dir.write("ca.pem", &ca, Readers::All, owner)?,
+            other_ca: dir.write("other-ca.pem", &other_ca, Readers::All, owner)?,
         })
     }
 
