@@ -1,6 +1,5 @@
 //! The databases of a run: given by variables, or started here.
 
-use std::env;
 use std::io;
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +7,22 @@ use std::process::Command;
 use clap::ValueEnum;
 use onceonly_test_servers::{MariaDbServer, PgBouncer, PostgresServer};
 
+use crate::given::{is_given, pgbouncer_before, variable_value};
 use crate::install;
+
+const POSTGRES: &str = "ONCEONLY_POSTGRES_URL";
+const PGBOUNCER: &str = "ONCEONLY_PGBOUNCER_URL";
+const POSTGRES_TLS: [&str; 3] = [
+    "ONCEONLY_POSTGRES_TLS_URL",
+    "ONCEONLY_POSTGRES_TLS_CA",
+    "ONCEONLY_POSTGRES_TLS_OTHER_CA",
+];
+const MYSQL: &str = "ONCEONLY_MYSQL_URL";
+const MYSQL_TLS: [&str; 3] = [
+    "ONCEONLY_MYSQL_TLS_URL",
+    "ONCEONLY_MYSQL_TLS_CA",
+    "ONCEONLY_MYSQL_TLS_OTHER_CA",
+];
 
 /// What a run can be limited to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -33,62 +47,83 @@ impl Database {
 }
 
 /// The servers of a run. They live as long as this value.
+#[derive(Default)]
 pub(crate) struct Databases {
     // Stopped in this order.
-    _pgbouncer: Option<PgBouncer>,
-    _postgres: Option<PostgresServer>,
-    _mysql: Option<MariaDbServer>,
+    pgbouncer: Option<PgBouncer>,
+    postgres: Option<PostgresServer>,
+    mysql: Option<MariaDbServer>,
     variables: Vec<(&'static str, String)>,
 }
 
 impl Databases {
     /// Starts what `wanted` needs and the environment doesn't give.
     pub(crate) fn start(wanted: &[Database]) -> io::Result<Self> {
-        let lacks =
-            |database, variable| wanted.contains(&database) && env::var_os(variable).is_none();
-        let postgres = lacks(Database::Postgres, "ONCEONLY_POSTGRES_URL");
-        let mysql = lacks(Database::Mysql, "ONCEONLY_MYSQL_URL");
-        if postgres || mysql {
+        let lacks = |database, variables: &[&str]| {
+            wanted.contains(&database) && !variables.iter().all(|name| is_given(name))
+        };
+        let postgres =
+            lacks(Database::Postgres, &[POSTGRES]) || lacks(Database::Postgres, &POSTGRES_TLS);
+        let pgbouncer = lacks(Database::Postgres, &[PGBOUNCER]);
+        let mysql = lacks(Database::Mysql, &[MYSQL]) || lacks(Database::Mysql, &MYSQL_TLS);
+        if postgres || pgbouncer || mysql {
             install::servers()?;
         }
-        let mut variables = Vec::new();
-        let postgres = postgres.then(PostgresServer::start).transpose()?;
-        let pgbouncer = postgres.as_ref().map(PgBouncer::start).transpose()?;
-        if let (Some(postgres), Some(pgbouncer)) = (&postgres, &pgbouncer) {
-            let port = postgres.addr().port();
-            variables.extend([
-                ("ONCEONLY_POSTGRES_URL", postgres.url()),
-                ("ONCEONLY_PGBOUNCER_URL", pgbouncer.url()),
-                (
-                    "ONCEONLY_POSTGRES_TLS_URL",
-                    format!("postgres://postgres@localhost:{port}/postgres"),
-                ),
-                ("ONCEONLY_POSTGRES_TLS_CA", text(postgres.tls().ca())),
-                (
-                    "ONCEONLY_POSTGRES_TLS_OTHER_CA",
-                    text(postgres.tls().other_ca()),
-                ),
-            ]);
+        let mut databases = Self::default();
+        if postgres {
+            databases.start_postgres()?;
         }
-        let mysql = mysql.then(MariaDbServer::start).transpose()?;
-        if let Some(mysql) = &mysql {
-            let port = mysql.addr().port();
-            variables.extend([
-                ("ONCEONLY_MYSQL_URL", mysql.url()),
-                (
-                    "ONCEONLY_MYSQL_TLS_URL",
-                    format!("mysql://onceonly@localhost:{port}/onceonly"),
-                ),
-                ("ONCEONLY_MYSQL_TLS_CA", text(mysql.tls().ca())),
-                ("ONCEONLY_MYSQL_TLS_OTHER_CA", text(mysql.tls().other_ca())),
-            ]);
+        if pgbouncer {
+            databases.start_pgbouncer()?;
         }
-        Ok(Self {
-            _pgbouncer: pgbouncer,
-            _postgres: postgres,
-            _mysql: mysql,
-            variables,
-        })
+        if mysql {
+            databases.start_mysql()?;
+        }
+        Ok(databases)
+    }
+
+    fn start_postgres(&mut self) -> io::Result<()> {
+        let server = self.postgres.insert(PostgresServer::start()?);
+        if !is_given(POSTGRES) {
+            self.variables.push((POSTGRES, server.url()));
+        }
+        let tls = [
+            server.tls_url(),
+            text(server.tls().ca()),
+            text(server.tls().other_ca()),
+        ];
+        self.variables.extend(POSTGRES_TLS.into_iter().zip(tls));
+        Ok(())
+    }
+
+    /// Before the server that the tests use, whoever started that.
+    fn start_pgbouncer(&mut self) -> io::Result<()> {
+        let (pgbouncer, url) = match (variable_value(POSTGRES), &self.postgres) {
+            (Some(url), _) => pgbouncer_before(&url)?,
+            (None, Some(server)) => {
+                let pgbouncer = PgBouncer::start(server)?;
+                let url = pgbouncer.url();
+                (pgbouncer, url)
+            }
+            (None, None) => return Ok(()),
+        };
+        self.pgbouncer = Some(pgbouncer);
+        self.variables.push((PGBOUNCER, url));
+        Ok(())
+    }
+
+    fn start_mysql(&mut self) -> io::Result<()> {
+        let server = self.mysql.insert(MariaDbServer::start()?);
+        if !is_given(MYSQL) {
+            self.variables.push((MYSQL, server.url()));
+        }
+        let tls = [
+            server.tls_url(),
+            text(server.tls().ca()),
+            text(server.tls().other_ca()),
+        ];
+        self.variables.extend(MYSQL_TLS.into_iter().zip(tls));
+        Ok(())
     }
 
     /// Gives a command the variables of the servers started here.

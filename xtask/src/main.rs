@@ -3,10 +3,13 @@
 mod cargo;
 mod ci;
 mod databases;
+mod given;
 mod install;
 mod proof;
 mod servers;
+mod stop;
 mod test;
+mod workspace;
 
 use std::process::ExitCode;
 

@@ -4,8 +4,9 @@ use std::io;
 
 use clap::Args;
 
-use crate::cargo::{Stop, cargo};
+use crate::cargo::cargo;
 use crate::databases::{Database, Databases};
+use crate::stop::Stop;
 
 /// Which databases, and what to pass on.
 #[derive(Args)]
