@@ -11,17 +11,46 @@ use crate::given::{is_given, pgbouncer_before, variable_value};
 use crate::install;
 
 const POSTGRES: &str = "ONCEONLY_POSTGRES_URL";
-const PGBOUNCER: &str = "ONCEONLY_PGBOUNCER_URL";
 const POSTGRES_TLS: [&str; 3] = [
     "ONCEONLY_POSTGRES_TLS_URL",
     "ONCEONLY_POSTGRES_TLS_CA",
     "ONCEONLY_POSTGRES_TLS_OTHER_CA",
 ];
+const PGBOUNCER: &str = "ONCEONLY_PGBOUNCER_URL";
 const MYSQL: &str = "ONCEONLY_MYSQL_URL";
 const MYSQL_TLS: [&str; 3] = [
     "ONCEONLY_MYSQL_TLS_URL",
     "ONCEONLY_MYSQL_TLS_CA",
     "ONCEONLY_MYSQL_TLS_OTHER_CA",
+];
+
+/// What the tests of a database need, and who starts it when a variable is not given.
+struct Need {
+    database: Database,
+    variables: &'static [&'static str],
+    package: &'static str,
+    start: fn(&mut Databases) -> io::Result<()>,
+}
+
+const NEEDS: [Need; 3] = [
+    Need {
+        database: Database::Postgres,
+        variables: &[POSTGRES, POSTGRES_TLS[0], POSTGRES_TLS[1], POSTGRES_TLS[2]],
+        package: "postgresql",
+        start: Databases::start_postgres,
+    },
+    Need {
+        database: Database::Postgres,
+        variables: &[PGBOUNCER],
+        package: "pgbouncer",
+        start: Databases::start_pgbouncer,
+    },
+    Need {
+        database: Database::Mysql,
+        variables: &[MYSQL, MYSQL_TLS[0], MYSQL_TLS[1], MYSQL_TLS[2]],
+        package: "mariadb-server",
+        start: Databases::start_mysql,
+    },
 ];
 
 /// What a run can be limited to.
@@ -59,25 +88,17 @@ pub(crate) struct Databases {
 impl Databases {
     /// Starts what `wanted` needs and the environment doesn't give.
     pub(crate) fn start(wanted: &[Database]) -> io::Result<Self> {
-        let lacks = |database, variables: &[&str]| {
-            wanted.contains(&database) && !variables.iter().all(|name| is_given(name))
-        };
-        let postgres =
-            lacks(Database::Postgres, &[POSTGRES]) || lacks(Database::Postgres, &POSTGRES_TLS);
-        let pgbouncer = lacks(Database::Postgres, &[PGBOUNCER]);
-        let mysql = lacks(Database::Mysql, &[MYSQL]) || lacks(Database::Mysql, &MYSQL_TLS);
-        if postgres || pgbouncer || mysql {
-            install::servers()?;
-        }
+        let mut needs = Vec::from(NEEDS);
+        needs.retain(|need| {
+            wanted.contains(&need.database) && !need.variables.iter().all(|name| is_given(name))
+        });
+        let packages: Vec<&str> = needs.iter().map(|need| need.package).collect();
+        let variables = needs.iter().flat_map(|need| need.variables).copied();
+        let lacking: Vec<&str> = variables.filter(|name| !is_given(name)).collect();
+        install::servers(&packages, &lacking)?;
         let mut databases = Self::default();
-        if postgres {
-            databases.start_postgres()?;
-        }
-        if pgbouncer {
-            databases.start_pgbouncer()?;
-        }
-        if mysql {
-            databases.start_mysql()?;
+        for need in needs {
+            (need.start)(&mut databases)?;
         }
         Ok(databases)
     }

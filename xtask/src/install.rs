@@ -11,9 +11,11 @@ use onceonly_test_servers::missing;
 
 const POLICY: &str = "/usr/sbin/policy-rc.d";
 
-/// Installs what is missing where that is ours to do, and otherwise says what to install.
-pub(crate) fn servers() -> io::Result<()> {
-    let missing = missing();
+/// Installs those of the `needed` packages that are missing, where that is ours to do, and otherwise
+/// says what to install, or which variables to set instead.
+pub(crate) fn servers(needed: &[&str], variables: &[&str]) -> io::Result<()> {
+    let mut missing = missing();
+    missing.retain(|package| needed.contains(package));
     if missing.is_empty() {
         return Ok(());
     }
@@ -21,9 +23,9 @@ pub(crate) fn servers() -> io::Result<()> {
     let debian = Path::new("/usr/bin/apt-get").exists();
     if !(geteuid().is_root() && debian) {
         return Err(io::Error::other(format!(
-            "missing servers: install {packages} (Debian, Ubuntu: `sudo apt-get install {packages}`), \
-             or set ONCEONLY_POSTGRES_URL, ONCEONLY_PGBOUNCER_URL and ONCEONLY_MYSQL_URL to servers \
-             of your own, or ask for less: `cargo xtask test --only sqlite`"
+            "missing servers: `apt-get install -y {packages}` as root (on Debian or Ubuntu), or set {} to \
+             servers of your own, or ask for less: `cargo xtask test --only sqlite`",
+            variables.join(", ")
         )));
     }
     eprintln!("xtask: installing {packages}");
