@@ -67,7 +67,7 @@ pub struct Escape {
 #[async_trait]
 pub trait Harness: Sized + Send + Sync + 'static {
     /// The store under test.
-    type Store: ClaimStore;
+    type Store: ClaimStore + 'static;
 
     /// What the backend can do. Whatever is `false` is skipped, and the skip is printed.
     fn capabilities() -> Capabilities;

@@ -1,7 +1,32 @@
-//! The conformance suite that every onceonly backend passes.
+//! The conformance suite that every onceonly backend passes, yours too.
+//!
+//! Implement [`Harness`] for your backend and write one line; you get one `#[test]` per case, each
+//! named after the rule of the contract that it checks:
+//!
+//! ```ignore
+//! // tests/conformance.rs
+//! mod harness;
+//!
+//! onceonly_conformance::suite!(harness::MyHarness);
+//! ```
+//!
+//! Each case has a runtime, a world and a deadline of its own. What a backend can't do it declares
+//! in its [`Capabilities`]; the cases that need it are skipped, and each skip is printed.
+//! `docs/writing-a-backend.md` in the repository leads from an empty crate to a green suite.
 
 mod capabilities;
+#[allow(clippy::panic, reason = "a case fails by panicking, as a test does")]
+mod cases;
+mod drops;
 mod harness;
+mod macros;
+mod proxy;
+#[allow(clippy::panic, reason = "a case fails by panicking, as a test does")]
+mod race;
+mod runner;
+#[allow(clippy::panic, reason = "a case fails by panicking, as a test does")]
+mod world;
 
 pub use capabilities::Capabilities;
 pub use harness::{Escape, Harness, HarnessError, StoreOptions};
+pub use runner::{CaseOutcome, CaseResult, names, report, run, skips};

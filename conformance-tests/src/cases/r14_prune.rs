@@ -1,0 +1,187 @@
+//! R14: only old claims are pruned, by the database's clock, a few at a time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use onceonly::{Claim, ClaimStore};
+use tokio::task::JoinSet;
+
+use crate::world::{PATIENT, World, claimed, duplicate, event, must};
+use crate::{Harness, StoreOptions};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+async fn processed<H: Harness>(world: &World<H>, store: &H::Store, prefix: &str, count: u32) {
+    for id in 0..count {
+        world
+            .process(store, &event(&format!("{prefix}/{id}")), prefix)
+            .await;
+    }
+}
+
+async fn aged<H: Harness>(world: &World<H>, prefix: &str, count: u32, by: Duration) {
+    for id in 0..count {
+        must(
+            world.age(&event(&format!("{prefix}/{id}")), by).await,
+            "ageing a claim",
+        );
+    }
+}
+
+async fn prune<S: ClaimStore>(store: &S, older_than: Duration, limit: u32) -> u64 {
+    must(store.prune(older_than, limit).await, "pruning")
+}
+
+pub(crate) async fn r14_only_old_claims_are_pruned<H: Harness>() {
+    let world = World::<H>::new().await;
+    let store = world.open(2).await;
+    processed(&world, &store, "old", 3).await;
+    processed(&world, &store, "young", 3).await;
+    aged(&world, "old", 3, 31 * DAY).await;
+    aged(&world, "young", 3, 29 * DAY).await;
+    assert_eq!(
+        prune(&*store, Duration::MAX, 100).await,
+        0,
+        "claims pruned for ever back"
+    );
+    assert_eq!(prune(&*store, 30 * DAY, 100).await, 3, "claims pruned");
+    assert_eq!(
+        prune(&*store, 30 * DAY, 100).await,
+        0,
+        "claims pruned by a second call"
+    );
+    for id in 0..3 {
+        world
+            .expect(&event(&format!("old/{id}")), 0, "old", 3)
+            .await;
+        world
+            .expect(&event(&format!("young/{id}")), 1, "young", 3)
+            .await;
+        duplicate(&*store, &event(&format!("young/{id}"))).await;
+    }
+    world.done().await;
+}
+
+pub(crate) async fn r14_at_most_the_limit_is_pruned<H: Harness>() {
+    let world = World::<H>::new().await;
+    let store = world.open(2).await;
+    processed(&world, &store, "old", 25).await;
+    aged(&world, "old", 25, 31 * DAY).await;
+    let mut batches = Vec::new();
+    for _ in 0..4 {
+        batches.push(prune(&*store, 30 * DAY, 10).await);
+    }
+    assert_eq!(
+        batches,
+        [10, 10, 5, 0],
+        "claims pruned by each call with a limit of 10"
+    );
+    assert_eq!(
+        prune(&*store, 30 * DAY, 0).await,
+        0,
+        "claims pruned with a limit of 0"
+    );
+    world.done().await;
+}
+
+pub(crate) async fn r14_open_claims_are_neither_pruned_nor_waited_for<H: Harness>() {
+    let world = World::<H>::new().await;
+    let store = world.open(4).await;
+    processed(&world, &store, "old", 5).await;
+    aged(&world, "old", 5, 31 * DAY).await;
+    let before = claimed(&*store, &event("a before the others")).await;
+    let after = claimed(&*store, &event("z behind the others")).await;
+    assert_eq!(
+        prune(&*store, 30 * DAY, 100).await,
+        5,
+        "claims pruned beside open ones"
+    );
+    assert_eq!(
+        prune(&*store, Duration::ZERO, 100).await,
+        0,
+        "open claims pruned"
+    );
+    must(store.commit(before).await, "committing beside a prune");
+    must(store.commit(after).await, "committing beside a prune");
+    duplicate(&*store, &event("a before the others")).await;
+    duplicate(&*store, &event("z behind the others")).await;
+    world.done().await;
+}
+
+pub(crate) async fn r14_pruned_key_is_claimed_again<H: Harness>() {
+    let world = World::<H>::new().await;
+    let store = world.open(2).await;
+    processed(&world, &store, "old", 1).await;
+    aged(&world, "old", 1, 31 * DAY).await;
+    duplicate(&*store, &event("old/0")).await;
+    assert_eq!(prune(&*store, 30 * DAY, 100).await, 1, "claims pruned");
+    world.process(&store, &event("old/0"), "old").await;
+    world.expect(&event("old/0"), 1, "old", 2).await;
+    assert_eq!(
+        prune(&*store, 30 * DAY, 100).await,
+        0,
+        "the new claim is young"
+    );
+    world.done().await;
+}
+
+pub(crate) async fn r14_session_time_zones_change_nothing<H: Harness>() {
+    let world = World::<H>::new().await;
+    let mut stores = Vec::new();
+    for hours in [-12, 0, 13] {
+        let mut options = StoreOptions::with_connections(1);
+        options.time_zone = Some(hours);
+        stores.push(world.open_with(&options).await);
+    }
+    for (number, store) in stores.iter().enumerate() {
+        processed(&world, store, &format!("zone{number}"), 1).await;
+    }
+    for store in &stores {
+        assert_eq!(
+            prune(&**store, DAY / 24, 100).await,
+            0,
+            "claims of a moment ago pruned"
+        );
+    }
+    for number in 0..stores.len() {
+        aged(&world, &format!("zone{number}"), 1, DAY / 12).await;
+    }
+    assert_eq!(
+        prune(&*stores[2], DAY / 24, 100).await,
+        3,
+        "claims two hours old pruned"
+    );
+    world.done().await;
+}
+
+pub(crate) async fn r14_pruning_beside_claims_never_fails<H: Harness>() {
+    let world = World::<H>::new().await;
+    let (claiming, pruning) = (world.open(4).await, world.open(1).await);
+    processed(&world, &claiming, "old", 60).await;
+    aged(&world, "old", 60, 31 * DAY).await;
+    let mut claims = JoinSet::new();
+    for worker in 0..4 {
+        let store = Arc::clone(&claiming);
+        claims.spawn(async move {
+            for turn in 0..30 {
+                // Half of them are keys that are being pruned.
+                let id = match turn % 2 {
+                    0 => format!("old/{}", worker * 15 + turn / 2),
+                    _ => format!("new/{worker}/{turn}"),
+                };
+                match must(
+                    store.claim(&event(&id), PATIENT).await,
+                    "claiming beside a prune",
+                ) {
+                    Claim::Fresh(tx) if turn % 3 == 0 => must(store.rollback(tx).await, "rollback"),
+                    Claim::Fresh(tx) => must(store.commit(tx).await, "committing beside a prune"),
+                    Claim::Duplicate(_) => {}
+                }
+            }
+        });
+    }
+    while prune(&*pruning, 30 * DAY, 7).await > 0 {}
+    claims.join_all().await;
+    assert_eq!(prune(&*pruning, 30 * DAY, 100).await, 0, "old claims left");
+    world.done().await;
+}

@@ -1,0 +1,178 @@
+//! Runs one case: a world of its own, a runtime of its own, a deadline.
+
+use std::any::Any;
+use std::fmt;
+use std::future::Future;
+use std::panic::resume_unwind;
+use std::pin::Pin;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+
+use crate::cases;
+use crate::{Capabilities, Harness};
+
+type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// One case of the suite.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) needs: &'static [Need],
+    pub(crate) run: fn() -> Running,
+    pub(crate) deadline: Duration,
+}
+
+/// A capability that a case needs, with its name.
+#[derive(Clone, Copy)]
+pub(crate) struct Need {
+    pub(crate) name: &'static str,
+    pub(crate) has: fn(&Capabilities) -> bool,
+}
+
+impl Case {
+    /// The capability that is missing for this case, if any.
+    fn lacks(&self, capabilities: &Capabilities) -> Option<&'static str> {
+        self.needs
+            .iter()
+            .find(|need| !(need.has)(capabilities))
+            .map(|need| need.name)
+    }
+}
+
+/// What a case came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CaseOutcome {
+    /// The backend keeps what the case checks.
+    Passed,
+    /// It doesn't; the text says what was expected and what was seen.
+    Failed(String),
+    /// The backend doesn't declare this capability.
+    Skipped(&'static str),
+}
+
+/// A case and what it came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CaseResult {
+    /// The case's name, which begins with its rule.
+    pub name: &'static str,
+    /// What it came to.
+    pub outcome: CaseOutcome,
+}
+
+impl fmt::Display for CaseResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.outcome {
+            CaseOutcome::Passed => write!(f, "passed: {}", self.name),
+            CaseOutcome::Failed(why) => write!(f, "FAILED: {}: {why}", self.name),
+            CaseOutcome::Skipped(needs) => {
+                write!(f, "skipped: {}: `{needs}` is not declared", self.name)
+            }
+        }
+    }
+}
+
+/// Runs the case of this name against `H`: what each `#[test]` of [`suite!`](crate::suite) does.
+///
+/// # Panics
+///
+/// When the backend breaks the rule, when the case's deadline passes, or when there is no such case.
+#[allow(clippy::panic, reason = "this is the body of a test")]
+pub fn run<H: Harness>(name: &str) {
+    let Some(case) = cases::all::<H>().into_iter().find(|case| case.name == name) else {
+        panic!("the suite has no case `{name}`");
+    };
+    match execute::<H>(&case, case.deadline) {
+        Ok(None) => {}
+        Ok(Some(lacks)) => {
+            let outcome = CaseOutcome::Skipped(lacks);
+            println!(
+                "{}",
+                CaseResult {
+                    name: case.name,
+                    outcome
+                }
+            );
+        }
+        Err(panic) => resume_unwind(panic),
+    }
+}
+
+/// Runs the cases that `filter` picks by name, each for at most `deadline`, and reports instead of
+/// panicking: for tests of the suite itself.
+pub fn report<H: Harness>(filter: impl Fn(&str) -> bool, deadline: Duration) -> Vec<CaseResult> {
+    let cases = cases::all::<H>()
+        .into_iter()
+        .filter(|case| filter(case.name));
+    cases
+        .map(|case| {
+            let outcome = match execute::<H>(&case, deadline.min(case.deadline)) {
+                Ok(None) => CaseOutcome::Passed,
+                Ok(Some(lacks)) => CaseOutcome::Skipped(lacks),
+                Err(panic) => CaseOutcome::Failed(message(panic.as_ref())),
+            };
+            CaseResult {
+                name: case.name,
+                outcome,
+            }
+        })
+        .collect()
+}
+
+/// The names of all cases, in the order of the rules.
+#[must_use]
+pub fn names<H: Harness>() -> Vec<&'static str> {
+    cases::all::<H>().iter().map(|case| case.name).collect()
+}
+
+/// The cases that `H` skips, with the capability that each lacks.
+#[must_use]
+pub fn skips<H: Harness>() -> Vec<(&'static str, &'static str)> {
+    let capabilities = H::capabilities();
+    let cases = cases::all::<H>();
+    cases
+        .iter()
+        .filter_map(|case| Some((case.name, case.lacks(&capabilities)?)))
+        .collect()
+}
+
+/// `Ok(Some(capability))` is a skip.
+fn execute<H: Harness>(
+    case: &Case,
+    deadline: Duration,
+) -> Result<Option<&'static str>, Box<dyn Any + Send>> {
+    if let Some(lacks) = case.lacks(&H::capabilities()) {
+        return Ok(Some(lacks));
+    }
+    let runtime = runtime().map_err(|error| Box::new(error.to_string()) as Box<dyn Any + Send>)?;
+    let finished = runtime.block_on(async {
+        let task = tokio::spawn((case.run)());
+        timeout(deadline, task).await
+    });
+    // A case that hangs may hold blocking threads: they are left behind, not waited for.
+    runtime.shutdown_background();
+    match finished {
+        Ok(Ok(())) => Ok(None),
+        Ok(Err(failed)) => Err(failed.into_panic()),
+        Err(_) => Err(Box::new(format!(
+            "{} was not done within {deadline:?}",
+            case.name
+        ))),
+    }
+}
+
+fn runtime() -> std::io::Result<Runtime> {
+    Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("a panic")
+        .to_owned()
+}
