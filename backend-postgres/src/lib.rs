@@ -1,1 +1,30 @@
-//! onceonly on PostgreSQL, with tokio-postgres and deadpool-postgres
+#![doc = include_str!("../README.md")]
+
+mod check;
+mod claim;
+mod commit;
+mod config;
+mod connection;
+mod connector;
+mod deadline;
+mod error;
+mod migrate;
+mod prune;
+mod records;
+mod savepoint;
+mod statements;
+mod store;
+mod table;
+#[cfg(feature = "rustls")]
+mod tls;
+mod token;
+mod transaction;
+mod unwind;
+mod url;
+
+pub use config::{Isolation, PostgresConfig, UnsafeSetting};
+pub use deadpool_postgres;
+pub use savepoint::PostgresSavepoint;
+pub use store::PostgresStore;
+pub use tokio_postgres;
+pub use transaction::PostgresTx;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use onceonly::{Event, StoreError};
 use onceonly_conformance::{Capabilities, Escape, Harness, HarnessError, StoreOptions};
-use onceonly_postgres::{PostgresStore, PostgresTx};
+use onceonly_postgres::{PostgresConfig, PostgresStore, PostgresTx};
 use onceonly_test_servers::PostgresServer;
 use tokio_postgres::{Client, Config, NoTls};
 
@@ -48,15 +48,25 @@ impl PostgresHarness {
     async fn world(url: &str, server: Option<Arc<PostgresServer>>) -> Result<Self, HarnessError> {
         let mut config: Config = url.parse()?;
         let name = format!("world_{:016x}", rand::random::<u64>());
-        connect(&config).await?.batch_execute(&format!("CREATE DATABASE {name}")).await?;
+        connect(&config)
+            .await?
+            .batch_execute(&format!("CREATE DATABASE {name}"))
+            .await?;
         config.dbname(&name);
         let outside = connect(&config).await?;
         outside.batch_execute(TABLES).await?;
-        Ok(Self { config, outside, server })
+        Ok(Self {
+            config,
+            outside,
+            server,
+        })
     }
 
     async fn migrated(self) -> Result<Self, HarnessError> {
-        self.store(&StoreOptions::with_connections(1)).await?.migrate().await?;
+        self.store(&StoreOptions::with_connections(1))
+            .await?
+            .migrate()
+            .await?;
         Ok(self)
     }
 
@@ -75,7 +85,9 @@ impl PostgresHarness {
     fn url(&self, options: &StoreOptions) -> Result<String, HarnessError> {
         let addr = match options.via {
             Some(via) => via,
-            None => self.server_addr().ok_or("the server's URL has no TCP address")?,
+            None => self
+                .server_addr()
+                .ok_or("the server's URL has no TCP address")?,
         };
         let user = self.config.get_user().unwrap_or("postgres");
         let password = match self.config.get_password() {
@@ -105,32 +117,38 @@ impl Harness for PostgresHarness {
     }
 
     async fn store(&self, options: &StoreOptions) -> Result<PostgresStore, HarnessError> {
-        let store = PostgresStore::builder(self.url(options)?)
+        let store = PostgresConfig::new()
             .max_connections(options.connections as usize)
             .acquire_timeout(options.acquire_timeout)
-            .build()?;
+            .connect(&self.url(options)?)
+            .await?;
         Ok(store)
     }
 
     async fn effect(&self, tx: &mut PostgresTx, account: &str) -> Result<(), HarnessError> {
-        tx.execute("INSERT INTO ledger (account) VALUES ($1)", &[&account]).await?;
+        tx.execute("INSERT INTO ledger (account) VALUES ($1)", &[&account])
+            .await?;
         Ok(())
     }
 
     async fn effects(&self, account: &str) -> Result<u64, HarnessError> {
-        self.count("SELECT count(*) FROM ledger WHERE account = $1", &[account]).await
+        self.count("SELECT count(*) FROM ledger WHERE account = $1", &[account])
+            .await
     }
 
     async fn claims(&self, event: &Event) -> Result<u64, HarnessError> {
         let sql = "SELECT count(*) FROM processed_events WHERE source = $1 AND event_id = $2";
-        self.count(sql, &[event.source().as_str(), event.id().as_str()]).await
+        self.count(sql, &[event.source().as_str(), event.id().as_str()])
+            .await
     }
 
     async fn age(&self, event: &Event, by: Duration) -> Result<(), HarnessError> {
         let sql = "UPDATE processed_events SET received_at = received_at - $3 * interval '1 second'
                    WHERE source = $1 AND event_id = $2";
         let names = (event.source().as_str(), event.id().as_str());
-        self.outside.execute(sql, &[&names.0, &names.1, &by.as_secs_f64()]).await?;
+        self.outside
+            .execute(sql, &[&names.0, &names.1, &by.as_secs_f64()])
+            .await?;
         Ok(())
     }
 
@@ -147,14 +165,17 @@ impl Harness for PostgresHarness {
     }
 
     async fn savepoint(&self, tx: &mut PostgresTx, account: &str) -> Result<(), HarnessError> {
-        tx.batch_execute("SAVEPOINT nested").await?;
-        self.effect(tx, account).await?;
-        tx.batch_execute("ROLLBACK TO SAVEPOINT nested").await?;
+        let savepoint = tx.savepoint().await?;
+        savepoint
+            .execute("INSERT INTO ledger (account) VALUES ($1)", &[&account])
+            .await?;
+        savepoint.rollback().await?;
         Ok(())
     }
 
     async fn slow_statement(&self, tx: &mut PostgresTx, seconds: u32) -> Result<(), HarnessError> {
-        tx.batch_execute(&format!("SELECT pg_sleep({seconds})")).await?;
+        tx.batch_execute(&format!("SELECT pg_sleep({seconds})"))
+            .await?;
         Ok(())
     }
 
@@ -179,19 +200,29 @@ impl Harness for PostgresHarness {
 
     async fn conflict(&self, tx: &mut PostgresTx) -> Result<HarnessError, HarnessError> {
         let other = self.connect().await?;
-        other.batch_execute("SET deadlock_timeout = '10min'; BEGIN").await?;
-        other.batch_execute("UPDATE counters SET n = n + 1 WHERE id = 2").await?;
-        tx.batch_execute("SET LOCAL deadlock_timeout = '10ms'").await?;
-        tx.batch_execute("UPDATE counters SET n = n + 1 WHERE id = 1").await?;
+        other
+            .batch_execute("SET deadlock_timeout = '10min'; BEGIN")
+            .await?;
+        other
+            .batch_execute("UPDATE counters SET n = n + 1 WHERE id = 2")
+            .await?;
+        tx.batch_execute("SET LOCAL deadlock_timeout = '10ms'")
+            .await?;
+        tx.batch_execute("UPDATE counters SET n = n + 1 WHERE id = 1")
+            .await?;
         let blocked = tokio::spawn(async move {
-            let _ = other.batch_execute("UPDATE counters SET n = n + 1 WHERE id = 1").await;
+            let _ = other
+                .batch_execute("UPDATE counters SET n = n + 1 WHERE id = 1")
+                .await;
         });
         let waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
                      AND application_name = 'harness' AND wait_event_type = 'Lock'";
         while self.count(waits, &[]).await? == 0 {
             tokio::task::yield_now().await;
         }
-        let victim = tx.batch_execute("UPDATE counters SET n = n + 1 WHERE id = 2").await;
+        let victim = tx
+            .batch_execute("UPDATE counters SET n = n + 1 WHERE id = 2")
+            .await;
         blocked.abort();
         match victim {
             Ok(()) => Err("the deadlock did not happen".into()),
@@ -200,7 +231,8 @@ impl Harness for PostgresHarness {
     }
 
     async fn refuse_commit(&self, tx: &mut PostgresTx) -> Result<(), HarnessError> {
-        tx.batch_execute("INSERT INTO children VALUES (404)").await?;
+        tx.batch_execute("INSERT INTO children VALUES (404)")
+            .await?;
         Ok(())
     }
 
@@ -243,17 +275,26 @@ impl Harness for PostgresHarness {
     async fn spoil(&self, spoil: &str) -> Result<(), HarnessError> {
         let sql = spoils::sql(spoil).ok_or("no such spoil")?;
         let name = self.config.get_dbname().unwrap_or_default();
-        Ok(self.outside.batch_execute(&sql.replace("{database}", name)).await?)
+        Ok(self
+            .outside
+            .batch_execute(&sql.replace("{database}", name))
+            .await?)
     }
 
     async fn setup_restartable() -> Result<Self, HarnessError> {
         let server = tokio::task::spawn_blocking(PostgresServer::start).await??;
         let url = server.url();
-        Self::world(&url, Some(Arc::new(server))).await?.migrated().await
+        Self::world(&url, Some(Arc::new(server)))
+            .await?
+            .migrated()
+            .await
     }
 
     async fn restart(&self) -> Result<(), HarnessError> {
-        let server = self.server.clone().ok_or("this world has no server of its own")?;
+        let server = self
+            .server
+            .clone()
+            .ok_or("this world has no server of its own")?;
         tokio::task::spawn_blocking(move || server.kill_and_restart()).await??;
         Ok(())
     }
@@ -266,7 +307,9 @@ impl Harness for PostgresHarness {
         let mut config = self.config.clone();
         drop(self.outside);
         let admin = connect(config.dbname("postgres")).await?;
-        admin.batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)")).await?;
+        admin
+            .batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)"))
+            .await?;
         Ok(())
     }
 }

@@ -43,5 +43,8 @@ pub const NAMES: &[&str] = &{
 
 /// What makes a world unfit in this way.
 pub fn sql(name: &str) -> Option<&'static str> {
-    SPOILS.iter().find(|(spoil, _)| *spoil == name).map(|(_, sql)| *sql)
+    SPOILS
+        .iter()
+        .find(|(spoil, _)| *spoil == name)
+        .map(|(_, sql)| *sql)
 }

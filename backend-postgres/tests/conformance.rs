@@ -1,0 +1,5 @@
+//! The contract, R1 to R18, on PostgreSQL.
+
+mod harness;
+
+onceonly_conformance::suite!(harness::PostgresHarness);
