@@ -10,6 +10,9 @@
 //! onceonly_conformance::suite!(harness::MyHarness);
 //! ```
 //!
+//! A store that is also [`ClaimRecords`](onceonly::ClaimRecords) adds
+//! `onceonly_conformance::suite_records!(harness::MyHarness);`.
+//!
 //! Each case has a runtime, a world and a deadline of its own. What a backend can't do it declares
 //! in its [`Capabilities`]; the cases that need it are skipped, and each skip is printed.
 //! `docs/writing-a-backend.md` in the repository leads from an empty crate to a green suite.
@@ -23,10 +26,12 @@ mod macros;
 mod proxy;
 #[allow(clippy::panic, reason = "a case fails by panicking, as a test does")]
 mod race;
+#[allow(clippy::panic, reason = "a case fails by panicking, as a test does")]
+mod random;
 mod runner;
 #[allow(clippy::panic, reason = "a case fails by panicking, as a test does")]
 mod world;
 
 pub use capabilities::Capabilities;
 pub use harness::{Escape, Harness, HarnessError, StoreOptions};
-pub use runner::{CaseOutcome, CaseResult, names, report, run, skips};
+pub use runner::{CaseOutcome, CaseResult, names, records_names, report, run, run_records, skips};

@@ -15,6 +15,59 @@ macro_rules! suite {
     };
 }
 
+/// Makes a `#[test]` that the cases which a backend skips are those of an approved file, one line
+/// `case: capability` each, in the order of the rules.
+///
+/// A skip that slips in unseen is a rule that nobody checks.
+///
+/// ```ignore
+/// onceonly_conformance::approved_skips!(harness::MyHarness, "skips.txt");
+/// ```
+#[macro_export]
+macro_rules! approved_skips {
+    ($harness:ty, $file:literal) => {
+        #[test]
+        fn skips_are_the_approved_ones() {
+            let skips = $crate::skips::<$harness>();
+            let seen: Vec<String> = skips
+                .iter()
+                .map(|(case, lacks)| format!("{case}: {lacks}"))
+                .collect();
+            let approved: Vec<&str> = include_str!($file).lines().collect();
+            assert_eq!(
+                seen, approved,
+                "the skips seen differ from those of {}",
+                $file
+            );
+        }
+    };
+}
+
+/// Makes one `#[test]` per case for stores that are also [`ClaimRecords`](onceonly::ClaimRecords).
+///
+/// ```ignore
+/// onceonly_conformance::suite_records!(harness::MyHarness);
+/// ```
+#[macro_export]
+macro_rules! suite_records {
+    ($harness:ty) => {
+        $crate::for_each_records_case!($crate::each_records_case, $harness);
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! each_records_case {
+    ($harness:ty; $($case:ident)*) => {
+        $(
+            #[test]
+            fn $case() {
+                $crate::run_records::<$harness>(stringify!($case));
+            }
+        )*
+    };
+}
+
 #[doc(hidden)]
 #[macro_export]
 macro_rules! each_case {

@@ -7,6 +7,7 @@ use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::time::Duration;
 
+use onceonly::ClaimRecords;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
@@ -79,9 +80,26 @@ impl fmt::Display for CaseResult {
 /// # Panics
 ///
 /// When the backend breaks the rule, when the case's deadline passes, or when there is no such case.
-#[allow(clippy::panic, reason = "this is the body of a test")]
 pub fn run<H: Harness>(name: &str) {
-    let Some(case) = cases::all::<H>().into_iter().find(|case| case.name == name) else {
+    run_one::<H>(cases::all::<H>(), name);
+}
+
+/// Runs the case of this name against `H`, whose store is also [`ClaimRecords`]: what each `#[test]`
+/// of [`suite_records!`](crate::suite_records) does.
+///
+/// # Panics
+///
+/// As [`run`].
+pub fn run_records<H: Harness>(name: &str)
+where
+    H::Store: ClaimRecords,
+{
+    run_one::<H>(cases::all_records::<H>(), name);
+}
+
+#[allow(clippy::panic, reason = "this is the body of a test")]
+fn run_one<H: Harness>(cases: Vec<Case>, name: &str) {
+    let Some(case) = cases.into_iter().find(|case| case.name == name) else {
         panic!("the suite has no case `{name}`");
     };
     match execute::<H>(&case, case.deadline) {
@@ -125,6 +143,18 @@ pub fn report<H: Harness>(filter: impl Fn(&str) -> bool, deadline: Duration) -> 
 #[must_use]
 pub fn names<H: Harness>() -> Vec<&'static str> {
     cases::all::<H>().iter().map(|case| case.name).collect()
+}
+
+/// The names of all cases for a store that is also [`ClaimRecords`].
+#[must_use]
+pub fn records_names<H: Harness>() -> Vec<&'static str>
+where
+    H::Store: ClaimRecords,
+{
+    cases::all_records::<H>()
+        .iter()
+        .map(|case| case.name)
+        .collect()
 }
 
 /// The cases that `H` skips, with the capability that each lacks.

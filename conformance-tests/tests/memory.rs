@@ -75,3 +75,13 @@ impl Harness for MemoryHarness {
 }
 
 onceonly_conformance::suite!(MemoryHarness);
+onceonly_conformance::suite_records!(MemoryHarness);
+onceonly_conformance::approved_skips!(MemoryHarness, "memory-skips.txt");
+
+#[test]
+fn cases_are_the_approved_ones() {
+    let mut seen = onceonly_conformance::names::<MemoryHarness>();
+    seen.extend(onceonly_conformance::records_names::<MemoryHarness>());
+    let approved: Vec<&str> = include_str!("../cases.txt").lines().collect();
+    assert_eq!(seen, approved, "the suite's cases differ from cases.txt");
+}

@@ -1,5 +1,6 @@
 //! The cases, one file per rule.
 
+mod r00_random;
 mod r01_atomic;
 mod r02_duplicate_waits;
 mod r03_rollback_releases;
@@ -18,8 +19,11 @@ mod r15_durable;
 mod r16_migrate;
 mod r17_storm;
 mod r18_savepoints;
+mod records;
 
 use std::time::Duration;
+
+use onceonly::{ClaimRecords, ClaimStore};
 
 use crate::Harness;
 use crate::runner::{Case, Need};
@@ -34,9 +38,15 @@ macro_rules! need {
 }
 
 macro_rules! registry {
-    ($($rule:ident: $($case:ident [$($need:ident)*] $seconds:literal)*;)*) => {
-        /// Every case for a backend, in the order of the rules.
-        pub(crate) fn all<H: Harness>() -> Vec<Case> {
+    (
+        $(#[$doc:meta])* fn $all:ident<H: $bound:path $(, $store:path)?>() for $each:ident;
+        $($rule:ident: $($case:ident [$($need:ident)*] $seconds:literal)*;)*
+    ) => {
+        $(#[$doc])*
+        pub(crate) fn $all<H: $bound>() -> Vec<Case>
+        where
+            H::Store: ClaimStore $(+ $store)?,
+        {
             vec![$($(
                 Case {
                     name: stringify!($case),
@@ -49,7 +59,7 @@ macro_rules! registry {
 
         #[doc(hidden)]
         #[macro_export]
-        macro_rules! for_each_case {
+        macro_rules! $each {
             ($callback:path, $harness:ty) => {
                 $callback! { $harness; $($($case)*)* }
             };
@@ -58,6 +68,10 @@ macro_rules! registry {
 }
 
 registry! {
+    /// Every case for a backend, in the order of the rules.
+    fn all<H: Harness>() for for_each_case;
+    r00_random:
+        r0_random_interleavings [] 86400;
     r01_atomic:
         r1_claim_and_effects_are_committed_together [] 60
         r1_nothing_is_there_after_a_rollback [] 60
@@ -144,4 +158,14 @@ registry! {
         r17_storm_leaves_other_keys_their_connections [concurrent_keys] 120;
     r18_savepoints:
         r18_savepoint_rolls_back_without_harming_the_claim [savepoints] 60;
+}
+
+registry! {
+    /// Every case for a backend whose store is also `ClaimRecords`.
+    fn all_records<H: Harness, ClaimRecords>() for for_each_records_case;
+    records:
+        records_know_committed_claims_only [] 60
+        records_look_without_waiting [] 60
+        records_forget_a_claim_and_the_next_delivery_processes [] 60
+        records_forget_waits_for_an_open_claim [single_primary] 60;
 }

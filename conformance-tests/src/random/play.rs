@@ -1,0 +1,216 @@
+//! Plays a script: starts its deliveries, lets one after the other go on, and checks what is left.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use onceonly::{Claim, ClaimStore, Event, Handler};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::delivery::{Answer, Control, Delivery, Phase};
+use super::ledger::Ended;
+use super::script::{Fate, Planned, Script, Way};
+use super::{Coverage, Totals};
+use crate::world::{PATIENT, World, event, must};
+use crate::{Capabilities, Harness};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The world in which scripts are played, one after the other.
+pub(crate) struct Stage<H: Harness> {
+    world: World<H>,
+    store: Arc<H::Store>,
+    other: Arc<H::Store>,
+    handler: Handler<Arc<H::Store>>,
+    capabilities: Capabilities,
+    played: u32,
+    pub(crate) coverage: Coverage,
+    pub(crate) totals: Totals,
+}
+
+struct Running {
+    event: u8,
+    account: String,
+    fate: Fate,
+    way: Way,
+    waited: bool,
+    control: Control,
+    task: JoinHandle<Answer>,
+}
+
+impl Running {
+    fn is_claiming(&self) -> bool {
+        !self.task.is_finished() && self.control.phase() == Phase::Claiming
+    }
+
+    /// A claim that the harness counts once it waits.
+    fn is_counted(&self) -> bool {
+        matches!(self.way, Way::Store | Way::OtherStore) && self.is_claiming()
+    }
+}
+
+impl<H: Harness> Stage<H> {
+    pub(crate) async fn new(world: World<H>) -> Self {
+        let capabilities = H::capabilities();
+        let store = world.open(8).await;
+        let other = match capabilities.second_store {
+            true => world.open(8).await,
+            false => Arc::clone(&store),
+        };
+        Self {
+            handler: Handler::new(Arc::clone(&store)),
+            world,
+            store,
+            other,
+            capabilities,
+            played: 0,
+            coverage: Coverage::default(),
+            totals: Totals::default(),
+        }
+    }
+
+    fn event(&self, number: u8) -> Event {
+        event(&format!("{}/{number}", self.played))
+    }
+
+    pub(crate) async fn play(&mut self, script: &Script) {
+        self.played += 1;
+        let mut running: Vec<Running> = Vec::new();
+        let mut ended: Vec<Ended> = Vec::new();
+        let mut aged: HashMap<u8, u64> = HashMap::new();
+        for (number, planned) in script.deliveries.iter().enumerate() {
+            if planned.prunes {
+                *aged.entry(planned.event).or_default() += 1;
+                self.prune(planned.event).await;
+            }
+            running.push(self.start(number, planned));
+            self.quiet(&mut running).await;
+            self.collect(&mut running, &mut ended).await;
+            while running.len() >= script.width {
+                let next = &running[planned.next.index(running.len())];
+                if planned.drops_next {
+                    next.task.abort();
+                } else {
+                    next.control.go_on();
+                }
+                self.until_one_ends(&mut running).await;
+                self.collect(&mut running, &mut ended).await;
+            }
+        }
+        for delivery in &running {
+            delivery.control.go_on();
+        }
+        while !running.is_empty() {
+            self.until_one_ends(&mut running).await;
+            self.collect(&mut running, &mut ended).await;
+        }
+        for number in 0..4 {
+            let deliveries: Vec<_> = ended.iter().filter(|ended| ended.event == number).collect();
+            let event = self.event(number);
+            let aged = aged.get(&number).copied().unwrap_or_default();
+            self.totals.check_event(&self.world, &event, &deliveries, aged).await;
+            self.deliver_again(&event).await;
+        }
+    }
+
+    fn start(&self, number: usize, planned: &Planned) -> Running {
+        let account = format!("{}/{number}", self.played);
+        let control = Control::new();
+        let store = if planned.way == Way::OtherStore { &self.other } else { &self.store };
+        let delivery = Delivery {
+            world: self.world.clone(),
+            store: Arc::clone(store),
+            handler: self.handler.clone(),
+            event: self.event(planned.event),
+            account: account.clone(),
+            way: planned.way,
+            wait: planned.wait,
+            fate: planned.fate,
+            control: control.clone(),
+        };
+        Running {
+            event: planned.event,
+            account,
+            fate: planned.fate,
+            way: planned.way,
+            waited: false,
+            control,
+            task: tokio::spawn(delivery.run()),
+        }
+    }
+
+    /// Returns when every claim was answered or waits for another transaction.
+    async fn quiet(&self, running: &mut [Running]) {
+        let started = Instant::now();
+        loop {
+            let waiting = must(self.world.waiting().await, "asking who waits") as usize;
+            let claiming = running.iter().filter(|delivery| delivery.is_counted()).count();
+            if waiting >= claiming {
+                break;
+            }
+            assert!(
+                started.elapsed() < PATIENT,
+                "of {claiming} claims that were not answered, only {waiting} wait for another"
+            );
+            sleep(Duration::from_millis(1)).await;
+        }
+        let Some((last, before)) = running.split_last_mut() else { return };
+        let held = before.iter().any(|other| {
+            other.event == last.event && other.control.phase() == Phase::Applying
+        });
+        last.waited = held && last.is_counted();
+    }
+
+    async fn until_one_ends(&self, running: &mut [Running]) {
+        let started = Instant::now();
+        while !running.iter().any(|delivery| delivery.task.is_finished()) {
+            // The one that goes on may wait for others, which have to go on first.
+            if started.elapsed() > Duration::from_millis(5) {
+                for delivery in running.iter().filter(|d| d.control.phase() == Phase::Applying) {
+                    delivery.control.go_on();
+                }
+            }
+            assert!(started.elapsed() < 2 * PATIENT, "no delivery ended within {:?}", 2 * PATIENT);
+            sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    async fn collect(&mut self, running: &mut Vec<Running>, ended: &mut Vec<Ended>) {
+        for delivery in running.extract_if(.., |delivery| delivery.task.is_finished()) {
+            let answer = match delivery.task.await {
+                Ok(answer) => answer,
+                Err(error) if error.is_cancelled() => Answer::Dropped(delivery.control.phase()),
+                Err(_) if delivery.fate == Fate::Panics => Answer::Panicked,
+                Err(error) => panic!("a delivery panicked, and it was not planned: {error}"),
+            };
+            self.coverage.count(&answer, delivery.waited);
+            let Running { event, account, .. } = delivery;
+            ended.push(Ended { event, account, answer });
+        }
+    }
+
+    async fn prune(&mut self, number: u8) {
+        must(self.world.age(&self.event(number), 2 * DAY).await, "making a claim older");
+        let pruned = must(self.store.prune(DAY, 1_000).await, "pruning");
+        self.totals.pruned += pruned;
+        self.coverage.pruned(u32::try_from(pruned).unwrap_or(u32::MAX));
+    }
+
+    /// The next delivery is right, whatever became of those before it.
+    async fn deliver_again(&mut self, event: &Event) {
+        for store in [&self.store, &self.other] {
+            let (claims, _) = self.world.committed(event, "nobody").await;
+            let limit = Duration::from_secs(if self.capabilities.concurrent_keys { 5 } else { 10 });
+            let claim = timeout(limit, store.claim(event, PATIENT)).await;
+            let claim = must(claim, "claiming after a run, when nothing is open");
+            match must(claim, "claiming after a run") {
+                Claim::Duplicate(_) => assert_eq!(claims, 1, "claims of the duplicate {event:?}"),
+                Claim::Fresh(tx) => {
+                    assert_eq!(claims, 0, "claims of {event:?}, which was claimed anew");
+                    must(store.rollback(tx).await, "rolling back");
+                }
+            }
+        }
+    }
+}
