@@ -34,6 +34,7 @@ impl Product for MariaDb {
     fn initialize(place: &Place) -> io::Result<()> {
         let user = place.user.as_ref();
         place.dir.write("init.sql", INIT, Readers::Server, user)?;
+        place.dir.create("tmp", user)?;
         let mut command = if let Ok(install) = binaries::find("mariadb-install-db") {
             let mut command = as_user(&install, user, None)?;
             command.args(["--no-defaults", "--auth-root-authentication-method=normal"]);
@@ -44,7 +45,9 @@ impl Product for MariaDb {
             command.args(["--no-defaults", "--initialize-insecure"]);
             command
         };
-        process::run(command.arg(format!("--datadir={}/data", place.path().display())))
+        let path = place.path().display();
+        command.arg(format!("--datadir={path}/data"));
+        process::run(command.arg(format!("--tmpdir={path}/tmp")))
     }
 
     fn launch(place: &Place) -> io::Result<Process> {
@@ -52,6 +55,8 @@ impl Product for MariaDb {
         let arguments = vec![
             "--no-defaults".to_owned(),
             format!("--datadir={path}/data"),
+            // A server that starts removes all temporary tables there, also of others (measured).
+            format!("--tmpdir={path}/tmp"),
             format!("--socket={path}/server.sock"),
             format!("--pid-file={path}/server.pid"),
             format!("--port={}", place.addr.port()),

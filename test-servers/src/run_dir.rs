@@ -73,6 +73,13 @@ impl RunDir {
         &self.path
     }
 
+    /// Makes a directory in it that belongs to the server's user.
+    pub(crate) fn create(&self, name: &str, owner: Option<&User>) -> io::Result<()> {
+        let path = self.path.join(name);
+        fs::create_dir(&path)?;
+        give(&path, owner)
+    }
+
     /// Writes a file that belongs to the server's user.
     pub(crate) fn write(
         &self,
