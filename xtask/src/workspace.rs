@@ -71,3 +71,15 @@ impl Workspace {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Version;
+
+    #[test]
+    fn versions_compare_by_number_and_ignore_the_patch() {
+        assert!(Version::parse("1.95.0") == Version::parse("1.95"));
+        assert!(Version::parse("1.100") > Version::parse("1.95"));
+        assert!(Version::parse("nightly").is_none());
+    }
+}
