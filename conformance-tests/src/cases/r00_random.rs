@@ -55,9 +55,14 @@ pub(crate) async fn r0_random_interleavings<H: Harness>() {
 
 fn variable(name: &str) -> Option<u64> {
     let text = env::var(name).ok()?;
-    Some(must(text.parse(), &format!("reading {name}, which must be a number")))
+    Some(must(
+        text.parse(),
+        &format!("reading {name}, which must be a number"),
+    ))
 }
 
 fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64)
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |now| now.as_nanos() as u64)
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use onceonly::{Claim, ClaimStore, Event, HandleError, Handler, Outcome, StoreError, StoreErrorKind};
+use onceonly::{
+    Claim, ClaimStore, Event, HandleError, Handler, Outcome, StoreError, StoreErrorKind,
+};
 use tokio::sync::Semaphore;
 
 use super::script::{Fate, Wait, Way};
@@ -54,7 +56,10 @@ pub(super) struct Control {
 
 impl Control {
     pub(super) fn new() -> Self {
-        Self { phase: Arc::default(), gate: Arc::new(Semaphore::new(0)) }
+        Self {
+            phase: Arc::default(),
+            gate: Arc::new(Semaphore::new(0)),
+        }
     }
 
     pub(super) fn phase(&self) -> Phase {
@@ -144,7 +149,10 @@ impl<H: Harness> Delivery<H> {
 
     async fn handle(self) -> Result<Answer, StoreError> {
         let handler = self.handler.clone().with_wait(self.wait.duration());
-        match handler.handle(&self.event, async |tx| self.apply(tx).await).await {
+        match handler
+            .handle(&self.event, async |tx| self.apply(tx).await)
+            .await
+        {
             Ok(Outcome::Processed(())) => Ok(Answer::Processed),
             Ok(Outcome::Duplicate(_)) => Ok(Answer::Duplicate),
             Err(HandleError::Store(error)) => Err(error),

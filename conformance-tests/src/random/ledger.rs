@@ -63,7 +63,9 @@ impl Totals {
             "{effects} effects of {event:?} with {claims} claims and {aged} chances to prune one: \
              {deliveries:?}"
         );
-        let duplicates = deliveries.iter().any(|d| matches!(d.answer, Answer::Duplicate));
+        let duplicates = deliveries
+            .iter()
+            .any(|d| matches!(d.answer, Answer::Duplicate));
         assert!(
             !duplicates || effects > 0,
             "a delivery of {event:?} was a duplicate, and none was processed: {deliveries:?}"

@@ -9,4 +9,4 @@ mod script;
 pub(crate) use coverage::Coverage;
 pub(crate) use ledger::Totals;
 pub(crate) use play::Stage;
-pub(crate) use script::{Script, script};
+pub(crate) use script::script;

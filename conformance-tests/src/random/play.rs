@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::delivery::{Answer, Control, Delivery, Phase};
 use super::ledger::Ended;
-use super::script::{Fate, Planned, Script, Way};
+use super::script::{EVENTS, Fate, Planned, Script, Way};
 use super::{Coverage, Totals};
 use crate::world::{PATIENT, World, event, must};
 use crate::{Capabilities, Harness};
@@ -105,11 +105,13 @@ impl<H: Harness> Stage<H> {
             self.until_one_ends(&mut running).await;
             self.collect(&mut running, &mut ended).await;
         }
-        for number in 0..4 {
+        for number in 0..EVENTS {
             let deliveries: Vec<_> = ended.iter().filter(|ended| ended.event == number).collect();
             let event = self.event(number);
             let aged = aged.get(&number).copied().unwrap_or_default();
-            self.totals.check_event(&self.world, &event, &deliveries, aged).await;
+            self.totals
+                .check_event(&self.world, &event, &deliveries, aged)
+                .await;
             self.deliver_again(&event).await;
         }
     }
@@ -117,7 +119,11 @@ impl<H: Harness> Stage<H> {
     fn start(&self, number: usize, planned: &Planned) -> Running {
         let account = format!("{}/{number}", self.played);
         let control = Control::new();
-        let store = if planned.way == Way::OtherStore { &self.other } else { &self.store };
+        let store = if planned.way == Way::OtherStore {
+            &self.other
+        } else {
+            &self.store
+        };
         let delivery = Delivery {
             world: self.world.clone(),
             store: Arc::clone(store),
@@ -145,7 +151,10 @@ impl<H: Harness> Stage<H> {
         let started = Instant::now();
         loop {
             let waiting = must(self.world.waiting().await, "asking who waits") as usize;
-            let claiming = running.iter().filter(|delivery| delivery.is_counted()).count();
+            let claiming = running
+                .iter()
+                .filter(|delivery| delivery.is_counted())
+                .count();
             if waiting >= claiming {
                 break;
             }
@@ -155,10 +164,12 @@ impl<H: Harness> Stage<H> {
             );
             sleep(Duration::from_millis(1)).await;
         }
-        let Some((last, before)) = running.split_last_mut() else { return };
-        let held = before.iter().any(|other| {
-            other.event == last.event && other.control.phase() == Phase::Applying
-        });
+        let Some((last, before)) = running.split_last_mut() else {
+            return;
+        };
+        let held = before
+            .iter()
+            .any(|other| other.event == last.event && other.control.phase() == Phase::Applying);
         last.waited = held && last.is_counted();
     }
 
@@ -167,11 +178,18 @@ impl<H: Harness> Stage<H> {
         while !running.iter().any(|delivery| delivery.task.is_finished()) {
             // The one that goes on may wait for others, which have to go on first.
             if started.elapsed() > Duration::from_millis(5) {
-                for delivery in running.iter().filter(|d| d.control.phase() == Phase::Applying) {
+                for delivery in running
+                    .iter()
+                    .filter(|d| d.control.phase() == Phase::Applying)
+                {
                     delivery.control.go_on();
                 }
             }
-            assert!(started.elapsed() < 2 * PATIENT, "no delivery ended within {:?}", 2 * PATIENT);
+            assert!(
+                started.elapsed() < 2 * PATIENT,
+                "no delivery ended within {:?}",
+                2 * PATIENT
+            );
             sleep(Duration::from_millis(1)).await;
         }
     }
@@ -186,22 +204,34 @@ impl<H: Harness> Stage<H> {
             };
             self.coverage.count(&answer, delivery.waited);
             let Running { event, account, .. } = delivery;
-            ended.push(Ended { event, account, answer });
+            ended.push(Ended {
+                event,
+                account,
+                answer,
+            });
         }
     }
 
     async fn prune(&mut self, number: u8) {
-        must(self.world.age(&self.event(number), 2 * DAY).await, "making a claim older");
+        must(
+            self.world.age(&self.event(number), 2 * DAY).await,
+            "making a claim older",
+        );
         let pruned = must(self.store.prune(DAY, 1_000).await, "pruning");
         self.totals.pruned += pruned;
-        self.coverage.pruned(u32::try_from(pruned).unwrap_or(u32::MAX));
+        self.coverage
+            .pruned(u32::try_from(pruned).unwrap_or(u32::MAX));
     }
 
     /// The next delivery is right, whatever became of those before it.
     async fn deliver_again(&mut self, event: &Event) {
         for store in [&self.store, &self.other] {
             let (claims, _) = self.world.committed(event, "nobody").await;
-            let limit = Duration::from_secs(if self.capabilities.concurrent_keys { 5 } else { 10 });
+            let limit = Duration::from_secs(if self.capabilities.concurrent_keys {
+                5
+            } else {
+                10
+            });
             let claim = timeout(limit, store.claim(event, PATIENT)).await;
             let claim = must(claim, "claiming after a run, when nothing is open");
             match must(claim, "claiming after a run") {

@@ -3,6 +3,9 @@
 use proptest::prelude::*;
 use proptest::sample::Index;
 
+/// How many events one run delivers.
+pub(super) const EVENTS: u8 = 5;
+
 /// Deliveries in the order of their start, at least two of them in flight at any time.
 #[derive(Debug, Clone)]
 pub(crate) struct Script {
@@ -57,7 +60,7 @@ pub(crate) enum Fate {
 
 /// Many more deliveries than events, so that most of them race.
 pub(crate) fn script() -> impl Strategy<Value = Script> {
-    (prop::collection::vec(planned(), 8..24), 2_usize..7)
+    (prop::collection::vec(planned(), 16..32), 2_usize..7)
         .prop_map(|(deliveries, width)| Script { deliveries, width })
 }
 
@@ -74,15 +77,16 @@ fn planned() -> impl Strategy<Value = Planned> {
         4 => Just(Wait::Patient),
     ];
     let fate = prop_oneof![
-        3 => Just(Fate::Commits),
-        2 => Just(Fate::Fails),
-        1 => Just(Fate::Panics),
+        2 => Just(Fate::Commits),
+        4 => Just(Fate::Fails),
+        2 => Just(Fate::Panics),
         2 => (1_u32..6).prop_map(Fate::DroppedAfter),
-        3 => (0_u32..4).prop_map(Fate::CommitDroppedAfter),
+        2 => Just(Fate::CommitDroppedAfter(0)),
+        2 => (1_u32..5).prop_map(Fate::CommitDroppedAfter),
     ];
     let next = (any::<Index>(), prop::bool::weighted(0.2));
     let prunes = prop::bool::weighted(0.1);
-    (0_u8..4, way, wait, fate, next, prunes).prop_map(
+    (0..EVENTS, way, wait, fate, next, prunes).prop_map(
         |(event, way, wait, fate, (next, drops_next), prunes)| Planned {
             event,
             way,
