@@ -2,6 +2,7 @@
 
 use onceonly::{StoreError, StoreErrorKind};
 use onceonly_migrations::POSTGRES;
+use tokio::time::timeout;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -12,16 +13,29 @@ use crate::migrate::history;
 use crate::store::PostgresStore;
 use crate::table;
 
-pub(crate) async fn check(store: &PostgresStore) -> Result<(), StoreError> {
-    let mut connection = store.acquire().await?;
+/// Gives the connection back to its pool if the answer is no.
+pub(crate) async fn check(
+    store: &PostgresStore,
+    mut connection: Connection,
+) -> Result<Connection, StoreError> {
     connection.on_drop = OnDrop::Cancel;
-    let result = check_on(store, &connection).await;
-    match &result {
-        // A statement may still be under way, or the connection is lost.
-        Err(error) if error.kind() == StoreErrorKind::Unavailable => {}
-        _ => connection.give_back(),
+    let limit = store.shared.config.acquire_timeout;
+    let Ok(result) = timeout(limit, check_on(store, &connection)).await else {
+        return Err(StoreError::new(
+            StoreErrorKind::Unavailable,
+            format!("no answer to the check of the schema within {limit:?}"),
+        ));
+    };
+    connection.on_drop = OnDrop::Close;
+    match result {
+        Ok(()) => Ok(connection),
+        Err(error) => {
+            if error.kind() == StoreErrorKind::Schema {
+                connection.give_back();
+            }
+            Err(error)
+        }
     }
-    result
 }
 
 async fn check_on(store: &PostgresStore, connection: &Connection) -> Result<(), StoreError> {

@@ -20,8 +20,7 @@ pub(crate) async fn claim(
     event: &Event,
     wait: Duration,
 ) -> Result<Claim<PostgresTx>, StoreError> {
-    store.ready().await?;
-    let mut connection = store.acquire().await?;
+    let mut connection = store.ready().await?;
     let mut deadline = Deadline::new(wait);
     loop {
         let token = ClaimToken::random();

@@ -21,7 +21,6 @@ pub(crate) async fn prune(
     older_than: Duration,
     limit: u32,
 ) -> Result<u64, StoreError> {
-    store.ready().await?;
     let older_than = older_than.min(FOREVER);
     let mut deleted = 0;
     while deleted < u64::from(limit) {
@@ -41,7 +40,7 @@ async fn prune_batch(
     older_than: Duration,
     limit: u32,
 ) -> Result<u64, StoreError> {
-    let mut connection = store.acquire().await?;
+    let mut connection = store.ready().await?;
     connection.on_drop = OnDrop::Cancel;
     let prune = store.shared.statements.prune(older_than, limit);
     let answer = connection.simple_query(&prune).await;

@@ -17,8 +17,7 @@ pub(crate) async fn is_claimed(
     source: &Source,
     id: &EventId,
 ) -> Result<bool, StoreError> {
-    store.ready().await?;
-    let mut connection = store.acquire().await?;
+    let mut connection = store.ready().await?;
     connection.on_drop = OnDrop::Cancel;
     let answer = connection
         .query_typed_opt(
@@ -58,7 +57,7 @@ async fn delete(
     id: &EventId,
     wait: Duration,
 ) -> Result<Forget, StoreError> {
-    let mut connection = store.acquire().await?;
+    let mut connection = store.ready().await?;
     let mut deadline = Deadline::new(wait);
     loop {
         connection.on_drop = OnDrop::Cancel;

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,7 +12,6 @@ use onceonly::{
     Claim, ClaimRecords, ClaimStore, Event, EventId, Forget, Source, StoreError, StoreErrorKind,
 };
 use tokio::runtime::Handle;
-use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use crate::config::PostgresConfig;
@@ -35,7 +35,7 @@ pub(crate) struct Shared {
     pub(crate) statements: Statements,
     pub(crate) pool: Pool,
     connector: Arc<dyn Connector>,
-    checked: OnceCell<()>,
+    checked: AtomicBool,
 }
 
 impl PostgresStore {
@@ -93,7 +93,9 @@ impl PostgresStore {
     /// [`Schema`](StoreErrorKind::Schema), naming what is unfit and its fix; see
     /// [`UnsafeSetting`](crate::UnsafeSetting) for what may be allowed.
     pub async fn check(&self) -> Result<(), StoreError> {
-        check::check(self).await
+        let connection = self.acquire().await?;
+        check::check(self, connection).await?.give_back();
+        Ok(())
     }
 
     pub(crate) fn new(config: PostgresConfig, pool: Pool, connector: Arc<dyn Connector>) -> Self {
@@ -108,7 +110,7 @@ impl PostgresStore {
                 config,
                 pool,
                 connector,
-                checked: OnceCell::new(),
+                checked: AtomicBool::new(false),
             }),
         }
     }
@@ -137,13 +139,16 @@ impl PostgresStore {
         ))
     }
 
-    /// The check, once per store.
-    pub(crate) async fn ready(&self) -> Result<(), StoreError> {
-        self.shared
-            .checked
-            .get_or_try_init(|| self.check())
-            .await
-            .copied()
+    /// A connection, once the first one of this store passed the check. Racing first calls each
+    /// check on their own connection: none waits for another's.
+    pub(crate) async fn ready(&self) -> Result<Connection, StoreError> {
+        let connection = self.acquire().await?;
+        if self.shared.checked.load(Ordering::Acquire) {
+            return Ok(connection);
+        }
+        let connection = check::check(self, connection).await?;
+        self.shared.checked.store(true, Ordering::Release);
+        Ok(connection)
     }
 }
 

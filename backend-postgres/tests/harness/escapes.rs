@@ -8,7 +8,7 @@ const fn escape(name: &'static str, claim: ClaimFate) -> Escape {
 }
 
 /// Statements, separated by `; `, and what has become of the claim after them.
-pub const ALL: &[Escape] = &[
+pub(super) const ALL: &[Escape] = &[
     escape("COMMIT", ClaimFate::Durable),
     escape("END", ClaimFate::Durable),
     escape("COMMIT AND CHAIN", ClaimFate::Durable),

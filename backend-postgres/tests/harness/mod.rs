@@ -13,6 +13,7 @@ use onceonly::{Event, StoreError};
 use onceonly_conformance::{Capabilities, Escape, Harness, HarnessError, StoreOptions};
 use onceonly_postgres::{PostgresConfig, PostgresStore, PostgresTx};
 use onceonly_test_servers::PostgresServer;
+use tokio::sync::RwLock;
 use tokio_postgres::{Client, Config, NoTls};
 
 /// Tables beside the claims: what `apply` writes, and what it can collide with.
@@ -25,9 +26,9 @@ const TABLES: &str = "
 ";
 
 /// A database of its own on the server of the test run.
-pub struct PostgresHarness {
+pub(crate) struct PostgresHarness {
     config: Config,
-    outside: Client,
+    outside: RwLock<Client>,
     server: Option<Arc<PostgresServer>>,
 }
 
@@ -57,7 +58,7 @@ impl PostgresHarness {
         outside.batch_execute(TABLES).await?;
         Ok(Self {
             config,
-            outside,
+            outside: outside.into(),
             server,
         })
     }
@@ -73,12 +74,18 @@ impl PostgresHarness {
     async fn count(&self, sql: &str, text: &[&str]) -> Result<u64, HarnessError> {
         let parameters: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> =
             text.iter().map(|text| text as _).collect();
-        let count: i64 = self.outside.query_one(sql, &parameters).await?.get(0);
+        let count: i64 = self
+            .outside
+            .read()
+            .await
+            .query_one(sql, &parameters)
+            .await?
+            .get(0);
         Ok(u64::try_from(count)?)
     }
 
     /// A world's connection that the store never sees.
-    pub async fn connect(&self) -> Result<Client, HarnessError> {
+    pub(crate) async fn connect(&self) -> Result<Client, HarnessError> {
         connect(&self.config).await
     }
 
@@ -95,10 +102,11 @@ impl PostgresHarness {
             None => String::new(),
         };
         let name = self.config.get_dbname().unwrap_or_default();
-        let mut url = format!("postgres://{user}{password}@{addr}/{name}");
+        // Unencrypted, so that a proxy of the suite sees the COMMIT go by.
+        let mut url = format!("postgres://{user}{password}@{addr}/{name}?sslmode=disable");
         if let Some(hours) = options.time_zone {
             // POSIX names count westwards.
-            url.push_str(&format!("?options=-c%20TimeZone%3DXXX{}", -hours));
+            url.push_str(&format!("&options=-c%20TimeZone%3DXXX{}", -hours));
         }
         Ok(url)
     }
@@ -147,6 +155,8 @@ impl Harness for PostgresHarness {
                    WHERE source = $1 AND event_id = $2";
         let names = (event.source().as_str(), event.id().as_str());
         self.outside
+            .read()
+            .await
             .execute(sql, &[&names.0, &names.1, &by.as_secs_f64()])
             .await?;
         Ok(())
@@ -256,7 +266,7 @@ impl Harness for PostgresHarness {
 
     async fn tamper(&self) -> Result<(), HarnessError> {
         let sql = "UPDATE processed_events_migrations SET checksum = repeat('0', 64)";
-        Ok(self.outside.batch_execute(sql).await?)
+        Ok(self.outside.read().await.batch_execute(sql).await?)
     }
 
     async fn advance_schema(&self, compatible: bool) -> Result<(), HarnessError> {
@@ -265,7 +275,7 @@ impl Harness for PostgresHarness {
             "INSERT INTO processed_events_migrations (version, name, checksum, compatible_with)
              VALUES (1000, 'future', repeat('0', 64), {compatible_with})"
         );
-        Ok(self.outside.batch_execute(&sql).await?)
+        Ok(self.outside.read().await.batch_execute(&sql).await?)
     }
 
     fn spoils() -> &'static [&'static str] {
@@ -277,6 +287,8 @@ impl Harness for PostgresHarness {
         let name = self.config.get_dbname().unwrap_or_default();
         Ok(self
             .outside
+            .read()
+            .await
             .batch_execute(&sql.replace("{database}", name))
             .await?)
     }
@@ -296,6 +308,7 @@ impl Harness for PostgresHarness {
             .clone()
             .ok_or("this world has no server of its own")?;
         tokio::task::spawn_blocking(move || server.kill_and_restart()).await??;
+        *self.outside.write().await = self.connect().await?;
         Ok(())
     }
 

@@ -31,7 +31,7 @@ const SPOILS: &[(&str, &str)] = &[
     ("the table is unlogged", "ALTER TABLE processed_events SET UNLOGGED"),
 ];
 
-pub const NAMES: &[&str] = &{
+pub(super) const NAMES: &[&str] = &{
     let mut names = [""; SPOILS.len()];
     let mut i = 0;
     while i < names.len() {
@@ -42,7 +42,7 @@ pub const NAMES: &[&str] = &{
 };
 
 /// What makes a world unfit in this way.
-pub fn sql(name: &str) -> Option<&'static str> {
+pub(super) fn sql(name: &str) -> Option<&'static str> {
     SPOILS
         .iter()
         .find(|(spoil, _)| *spoil == name)
