@@ -28,7 +28,9 @@ mod proxy;
 mod race;
 #[allow(clippy::panic, reason = "a case fails by panicking, as a test does")]
 mod random;
+mod rules;
 mod runner;
+mod steps;
 #[allow(clippy::panic, reason = "a case fails by panicking, as a test does")]
 mod world;
 

@@ -11,8 +11,8 @@ use onceonly::ClaimRecords;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-use crate::cases;
-use crate::{Capabilities, Harness};
+use crate::steps::Steps;
+use crate::{Capabilities, Harness, cases, rules};
 
 type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -67,7 +67,10 @@ impl fmt::Display for CaseResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.outcome {
             CaseOutcome::Passed => write!(f, "passed: {}", self.name),
-            CaseOutcome::Failed(why) => write!(f, "FAILED: {}: {why}", self.name),
+            CaseOutcome::Failed(why) => {
+                let rule = rules::of(self.name);
+                write!(f, "FAILED: {}: {why}\nthe rule: {rule}", self.name)
+            }
             CaseOutcome::Skipped(needs) => {
                 write!(f, "skipped: {}: `{needs}` is not declared", self.name)
             }
@@ -114,7 +117,17 @@ fn run_one<H: Harness>(cases: Vec<Case>, name: &str) {
                 }
             );
         }
-        Err(panic) => resume_unwind(panic),
+        Err(panic) => {
+            let outcome = CaseOutcome::Failed(message(panic.as_ref()));
+            eprintln!(
+                "{}",
+                CaseResult {
+                    name: case.name,
+                    outcome
+                }
+            );
+            resume_unwind(panic)
+        }
     }
 }
 
@@ -177,8 +190,9 @@ fn execute<H: Harness>(
         return Ok(Some(lacks));
     }
     let runtime = runtime().map_err(|error| Box::new(error.to_string()) as Box<dyn Any + Send>)?;
+    let steps = Steps::default();
     let finished = runtime.block_on(async {
-        let task = tokio::spawn((case.run)());
+        let task = tokio::spawn(steps.clone().note((case.run)()));
         timeout(deadline, task).await
     });
     // A case that hangs may hold blocking threads: they are left behind, not waited for.
@@ -187,8 +201,8 @@ fn execute<H: Harness>(
         Ok(Ok(())) => Ok(None),
         Ok(Err(failed)) => Err(failed.into_panic()),
         Err(_) => Err(Box::new(format!(
-            "{} was not done within {deadline:?}",
-            case.name
+            "not done within {deadline:?}; the last step that ended: {}",
+            steps.last()
         ))),
     }
 }

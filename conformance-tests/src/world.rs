@@ -3,11 +3,11 @@
 use std::fmt::Debug;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use onceonly::{Claim, ClaimStore, Event, StoreError, StoreErrorKind};
 
-use crate::{Harness, StoreOptions};
+use crate::{Harness, StoreOptions, steps};
 
 /// Long enough that only a hang outlasts it.
 pub(crate) const PATIENT: Duration = Duration::from_secs(30);
@@ -34,7 +34,10 @@ impl<H> Deref for World<H> {
 /// Takes the value or fails the case, saying what it was doing.
 pub(crate) fn must<T, E: Debug>(result: Result<T, E>, doing: &str) -> T {
     match result {
-        Ok(value) => value,
+        Ok(value) => {
+            steps::finished(doing);
+            value
+        }
         Err(error) => panic!("{doing}: {error:?}"),
     }
 }
@@ -100,11 +103,17 @@ impl<H: Harness> World<H> {
 
     /// Returns when this many claims wait for another transaction.
     pub(crate) async fn until_waiting(&self, count: u32) {
+        let started = Instant::now();
         loop {
             let waiting = must(self.waiting().await, "asking who waits");
             if waiting >= count {
                 return;
             }
+            assert!(
+                started.elapsed() < PATIENT / 2,
+                "claims that wait for another transaction: {waiting} after {:?}, expected {count}",
+                PATIENT / 2
+            );
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }
