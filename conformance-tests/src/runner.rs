@@ -5,6 +5,7 @@ use std::fmt;
 use std::future::Future;
 use std::panic::resume_unwind;
 use std::pin::Pin;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use onceonly::ClaimRecords;
@@ -131,25 +132,34 @@ fn run_one<H: Harness>(cases: Vec<Case>, name: &str) {
     }
 }
 
-/// Runs the cases that `filter` picks by name, each for at most `deadline`, and reports instead of
-/// panicking: for tests of the suite itself.
+/// Runs the cases that `filter` picks by name, each for at most `deadline` and sixteen at a time, and
+/// reports instead of panicking: for tests of the suite itself.
 pub fn report<H: Harness>(filter: impl Fn(&str) -> bool, deadline: Duration) -> Vec<CaseResult> {
     let cases = cases::all::<H>()
         .into_iter()
         .filter(|case| filter(case.name));
-    cases
-        .map(|case| {
-            let outcome = match execute::<H>(&case, deadline.min(case.deadline)) {
-                Ok(None) => CaseOutcome::Passed,
-                Ok(Some(lacks)) => CaseOutcome::Skipped(lacks),
-                Err(panic) => CaseOutcome::Failed(message(panic.as_ref())),
-            };
-            CaseResult {
-                name: case.name,
-                outcome,
-            }
-        })
-        .collect()
+    let cases: Vec<Case> = cases.collect();
+    let mut results = Vec::with_capacity(cases.len());
+    for together in cases.chunks(16) {
+        thread::scope(|scope| {
+            let run = |case| scope.spawn(move || reported::<H>(case, deadline));
+            let running: Vec<_> = together.iter().map(run).collect();
+            results.extend(running.into_iter().flat_map(ScopedJoinHandle::join));
+        });
+    }
+    results
+}
+
+fn reported<H: Harness>(case: &Case, deadline: Duration) -> CaseResult {
+    let outcome = match execute::<H>(case, deadline.min(case.deadline)) {
+        Ok(None) => CaseOutcome::Passed,
+        Ok(Some(lacks)) => CaseOutcome::Skipped(lacks),
+        Err(panic) => CaseOutcome::Failed(message(panic.as_ref())),
+    };
+    CaseResult {
+        name: case.name,
+        outcome,
+    }
 }
 
 /// The names of all cases, in the order of the rules.

@@ -4,6 +4,7 @@ mod coverage;
 mod delivery;
 mod ledger;
 mod play;
+mod running;
 mod script;
 
 pub(crate) use coverage::Coverage;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onceonly::{Claim, ClaimStore, Event, Handler};
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::delivery::{Answer, Control, Delivery, Phase};
+use super::delivery::{Answer, Control, Delivery};
 use super::ledger::Ended;
-use super::script::{EVENTS, Fate, Planned, Script, Way};
+use super::running::{Running, go_on};
+use super::script::{EVENTS, Fate, Planned, Script, Wait, Way};
 use super::{Coverage, Totals};
 use crate::world::{PATIENT, World, event, must};
 use crate::{Capabilities, Harness};
@@ -27,27 +27,6 @@ pub(crate) struct Stage<H: Harness> {
     played: u32,
     pub(crate) coverage: Coverage,
     pub(crate) totals: Totals,
-}
-
-struct Running {
-    event: u8,
-    account: String,
-    fate: Fate,
-    way: Way,
-    waited: bool,
-    control: Control,
-    task: JoinHandle<Answer>,
-}
-
-impl Running {
-    fn is_claiming(&self) -> bool {
-        !self.task.is_finished() && self.control.phase() == Phase::Claiming
-    }
-
-    /// A claim that the harness counts once it waits.
-    fn is_counted(&self) -> bool {
-        matches!(self.way, Way::Store | Way::OtherStore) && self.is_claiming()
-    }
 }
 
 impl<H: Harness> Stage<H> {
@@ -88,12 +67,7 @@ impl<H: Harness> Stage<H> {
             self.quiet(&mut running).await;
             self.collect(&mut running, &mut ended).await;
             while running.len() >= script.width {
-                let next = &running[planned.next.index(running.len())];
-                if planned.drops_next {
-                    next.task.abort();
-                } else {
-                    next.control.go_on();
-                }
+                go_on(&running, planned);
                 self.until_one_ends(&mut running).await;
                 self.collect(&mut running, &mut ended).await;
             }
@@ -140,6 +114,7 @@ impl<H: Harness> Stage<H> {
             account,
             fate: planned.fate,
             way: planned.way,
+            wait: planned.wait,
             waited: false,
             control,
             task: tokio::spawn(delivery.run()),
@@ -155,7 +130,11 @@ impl<H: Harness> Stage<H> {
                 .iter()
                 .filter(|delivery| delivery.is_counted())
                 .count();
-            if waiting >= claiming {
+            // One that would not wait gets its answer while the key is held.
+            let undecided = running
+                .last()
+                .is_some_and(|last| last.wait == Wait::Zero && last.is_counted());
+            if waiting >= claiming && !undecided {
                 break;
             }
             assert!(
@@ -169,19 +148,16 @@ impl<H: Harness> Stage<H> {
         };
         let held = before
             .iter()
-            .any(|other| other.event == last.event && other.control.phase() == Phase::Applying);
+            .any(|other| other.event == last.event && other.is_applying());
         last.waited = held && last.is_counted();
     }
 
     async fn until_one_ends(&self, running: &mut [Running]) {
         let started = Instant::now();
         while !running.iter().any(|delivery| delivery.task.is_finished()) {
-            // The one that goes on may wait for others, which have to go on first.
-            if started.elapsed() > Duration::from_millis(5) {
-                for delivery in running
-                    .iter()
-                    .filter(|d| d.control.phase() == Phase::Applying)
-                {
+            // On a database with one writer it may wait for any of them.
+            if started.elapsed() > Duration::from_millis(20) {
+                for delivery in running.iter().filter(|other| other.is_applying()) {
                     delivery.control.go_on();
                 }
             }
