@@ -107,8 +107,7 @@ fn outside(error: &tokio_postgres::Error) -> bool {
 }
 
 /// `wait` has passed: the key must not be queued for any longer when the caller hears of it.
-async fn give_up(mut connection: Connection) -> StoreError {
-    connection.on_drop = OnDrop::Close;
+async fn give_up(connection: Connection) -> StoreError {
     match unwind(connection, Duration::ZERO).await {
         Ok(Ok(())) => in_flight(),
         Ok(Err(error)) => in_flight().with_source(error),

@@ -17,7 +17,10 @@ pub(crate) fn failed(error: tokio_postgres::Error, doing: &str) -> StoreError {
 pub(crate) fn no_connection(error: PoolError) -> StoreError {
     let message = match &error {
         PoolError::Backend(error) => {
-            let advice = error.code().and_then(advice).unwrap_or_default();
+            let advice = match error.code() {
+                Some(code) => advice(code).unwrap_or_default(),
+                None => "; does the server run, and are host, port and sslmode of the URL right?",
+            };
             format!("cannot connect: {}{advice}", describe(error))
         }
         PoolError::Closed => "the pool is closed".to_owned(),

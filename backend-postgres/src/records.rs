@@ -73,7 +73,6 @@ async fn delete(
                 .await
         };
         let Some(answer) = deadline.limit(delete).await else {
-            connection.on_drop = OnDrop::Close;
             let _rolled_back = unwind(connection, Duration::ZERO).await;
             return Err(in_flight());
         };

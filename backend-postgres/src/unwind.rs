@@ -3,14 +3,14 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use onceonly::{StoreError, StoreErrorKind};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, OnDrop};
 use crate::error::{failed, plain_code};
 
 /// How long a statement that was under way may go on before it is cancelled.
@@ -29,9 +29,10 @@ type Rollback =
 /// nobody has to poll; awaiting the handle tells when the key is free. Once the runtime has shut
 /// down, the connection is closed. Never panics.
 pub(crate) fn unwind(
-    connection: Connection,
+    mut connection: Connection,
     grace: Duration,
 ) -> JoinHandle<Result<(), StoreError>> {
+    connection.on_drop = OnDrop::Close;
     let runtime = connection.runtime.clone();
     let connector = Arc::clone(&connection.connector);
     let token = connection.cancel_token();
@@ -43,9 +44,9 @@ pub(crate) fn unwind(
 
     runtime.spawn(async move {
         let pooled = match sent {
-            std::task::Poll::Ready(done) => Some(done),
-            std::task::Poll::Pending if grace.is_zero() => None,
-            std::task::Poll::Pending => timeout(grace, &mut rollback).await.ok(),
+            Poll::Ready(done) => Some(done),
+            Poll::Pending if grace.is_zero() => None,
+            Poll::Pending => timeout(grace, &mut rollback).await.ok(),
         };
         if let Some((connection, answer)) = pooled {
             return match answer {

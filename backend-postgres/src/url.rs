@@ -43,8 +43,14 @@ impl ConnectionUrl {
         let mut mode = None;
         let mut root = None;
         let mut rest = url.to_owned();
+        if !is_url(url) && url.contains("://") {
+            return Err(malformed("the scheme is neither postgres nor postgresql"));
+        }
         if let Some((base, query)) = url.split_once('?').filter(|_| is_url(url)) {
             let mut kept = Vec::new();
+            if query.contains('@') {
+                return Err(malformed("there is an @ behind the ?"));
+            }
             for pair in query.split('&') {
                 let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
                 match name {
@@ -59,13 +65,9 @@ impl ConnectionUrl {
                 format!("{base}?{}", kept.join("&"))
             };
         }
-        let mut config: Config = rest.parse().map_err(|error: tokio_postgres::Error| {
-            invalid(format!(
-                "{}; expected postgres://user:password@host:port/database?option=value, with \
-                 special characters percent-encoded",
-                chain(&error)
-            ))
-        })?;
+        let mut config: Config = rest
+            .parse()
+            .map_err(|error: tokio_postgres::Error| malformed(&chain(&error)))?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(invalid("the connection URL names no host"));
         }
@@ -123,6 +125,14 @@ impl Tls {
             )),
         }
     }
+}
+
+/// `fault` must not quote what may be a part of the password.
+fn malformed(fault: &str) -> StoreError {
+    invalid(format!(
+        "{fault}; expected postgres://user:password@host:port/database?option=value, with special \
+         characters percent-encoded"
+    ))
 }
 
 fn is_url(text: &str) -> bool {
@@ -192,7 +202,13 @@ mod tests {
             ("postgres://u:hunter2@h/d?frobnicate=1", "frobnicate"),
             ("postgres://u:hunter2@h:port/d", "port"),
             ("postgres://u:hunter2@/d", "no host"),
-            ("mysql://u:hunter2@h/d", "postgres://user:password@host"),
+            ("mysql://u:hunter2@h/d", "scheme"),
+            ("postgre://u:hunter2@h/d?sslmode=disable", "scheme"),
+            ("postgres://u:?hunter2=1@h/d?sslmode=disable", "@ behind"),
+            (
+                "postgres://u:hunter2@h/d?connect_timeout=soon",
+                "connect_timeout",
+            ),
             ("", "no host"),
         ] {
             let Err(error) = ConnectionUrl::parse(url) else {

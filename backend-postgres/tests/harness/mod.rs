@@ -1,5 +1,7 @@
 //! What the conformance suite needs to know of PostgreSQL. A world is a database of its own.
 
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
 mod escapes;
 mod spoils;
 
@@ -89,7 +91,17 @@ impl PostgresHarness {
         connect(&self.config).await
     }
 
-    fn url(&self, options: &StoreOptions) -> Result<String, HarnessError> {
+    /// A store on this world with settings of a test's own.
+    pub(crate) async fn open(&self, config: PostgresConfig) -> Result<PostgresStore, HarnessError> {
+        Ok(config.connect(&self.url(&StoreOptions::default())?).await?)
+    }
+
+    /// How to reach this world's database.
+    pub(crate) const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub(crate) fn url(&self, options: &StoreOptions) -> Result<String, HarnessError> {
         let addr = match options.via {
             Some(via) => via,
             None => self
