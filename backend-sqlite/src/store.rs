@@ -163,11 +163,15 @@ impl SqliteStore {
     /// [`check`](Self::check); [`InFlight`](StoreErrorKind::InFlight) when claims stayed open.
     /// After an error, and when the future is dropped before the commit, nothing has changed.
     pub async fn migrate(&self) -> Result<(), StoreError> {
+        // A setting such as an exclusive lock would keep BEGIN from ever succeeding.
+        let connector = Arc::clone(&self.shared.connector);
+        let verified = self.shared.readers.look("checking", move |connection| {
+            Ok(settings::verify(connection, &connector.config))
+        });
+        verified.await??;
         let writer = self.begin(Self::MIGRATE_WAIT).await?;
         let statements = Arc::clone(&self.shared.statements);
-        let connector = Arc::clone(&self.shared.connector);
         let migrated = blocking(move || {
-            settings::verify(writer.connection(), &connector.config)?;
             migrate::apply(writer.connection(), &statements)?;
             Ok::<_, StoreError>(writer)
         });
@@ -247,6 +251,7 @@ impl SqliteStore {
         let deadline = Instant::now().checked_add(wait);
         let mut writer = self.turn(deadline).await?;
         let mut retry = Retry::until(deadline);
+        let mut waiting = None;
         loop {
             let begun = bounded(self.limit(), move || {
                 Ok::<_, StoreError>((begin(&mut writer)?, writer))
@@ -255,7 +260,7 @@ impl SqliteStore {
                 (true, writer) => return Ok(writer),
                 (false, writer) => writer,
             };
-            let _waiting = Waiting::new(&self.shared.queue);
+            waiting.get_or_insert_with(|| Waiting::new(&self.shared.queue));
             if !retry.pause().await {
                 return Err(locked_elsewhere());
             }
@@ -323,6 +328,7 @@ impl ClaimStore for SqliteStore {
             },
         };
         let mut retry = Retry::until(deadline);
+        let mut waiting = None;
         loop {
             let statements = Arc::clone(&self.shared.statements);
             let claimed = event.clone();
@@ -332,7 +338,7 @@ impl ClaimStore for SqliteStore {
                 Attempt::Duplicate => return Ok(Claim::Duplicate(Duplicate::new())),
                 Attempt::Busy(writer) => writer,
             };
-            let _waiting = Waiting::new(queue);
+            waiting.get_or_insert_with(|| Waiting::new(queue));
             if !retry.pause().await {
                 return Err(locked_elsewhere());
             }
