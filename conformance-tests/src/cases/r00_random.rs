@@ -24,6 +24,7 @@ pub(crate) async fn r0_random_interleavings<H: Harness>() {
         rng_seed: RngSeed::Fixed(seed),
         failure_persistence: None,
         max_shrink_iters: 64,
+        max_shrink_time: 60_000,
         ..Config::default()
     };
     let handle = Handle::current();
@@ -46,7 +47,7 @@ pub(crate) async fn r0_random_interleavings<H: Harness>() {
     };
     stage.totals.check();
     if H::capabilities().single_primary {
-        stage.coverage.require(cases.div_ceil(6));
+        stage.coverage.require(cases.div_ceil(8));
     }
     println!("r0_random_interleavings: {}", stage.coverage);
     drop(stage);

@@ -61,6 +61,10 @@ impl<H: Harness> Stage<H> {
         for (number, planned) in script.deliveries.iter().enumerate() {
             if planned.prunes {
                 *aged.entry(planned.event).or_default() += 1;
+                if !self.capabilities.concurrent_keys {
+                    // Pruning needs the one writer.
+                    running.iter().for_each(|delivery| delivery.control.go_on());
+                }
                 self.prune(planned.event).await;
             }
             running.push(self.start(number, planned));
