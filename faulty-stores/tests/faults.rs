@@ -1,9 +1,5 @@
 //! Every planted mistake fails the suite, by the names of the rules that it breaks.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test states what it expects"
-)]
+#![allow(clippy::expect_used, reason = "a test states what it expects")]
 
 use std::time::Duration;
 
