@@ -9,9 +9,10 @@ use deadpool_postgres::{ManagerConfig, Pool, RecyclingMethod};
 use onceonly::{StoreError, StoreErrorKind};
 use onceonly_migrations::DEFAULT_TABLE;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
-use tokio_postgres::{Config, NoTls, Socket};
+use tokio_postgres::{Config, Socket};
 
-use crate::connector::{Connector, Typed};
+use crate::cancel::CancelStream;
+use crate::connector::{Canceller, Connector, Plain, Typed};
 use crate::store::PostgresStore;
 use crate::url::ConnectionUrl;
 
@@ -44,6 +45,7 @@ pub struct PostgresConfig {
     pub(crate) allowed: BTreeSet<UnsafeSetting>,
     max_connections: usize,
     connector: Option<Arc<dyn Connector>>,
+    server: Option<Config>,
 }
 
 impl Default for PostgresConfig {
@@ -65,6 +67,7 @@ impl PostgresConfig {
             allowed: BTreeSet::new(),
             max_connections: 10,
             connector: None,
+            server: None,
         }
     }
 
@@ -118,6 +121,9 @@ impl PostgresConfig {
 
     /// A TLS connector of your own, in place of the one that the URL's `sslmode` asks for.
     ///
+    /// Connectors that are generic over their stream fit: those of tokio-postgres-rustls,
+    /// postgres-native-tls and postgres-openssl.
+    ///
     /// Give the same one beside [`from_pool`](Self::from_pool) as you gave to the pool: cancelling
     /// a statement opens a connection of its own to the server. Without it, a pool whose
     /// connections need TLS can't cancel, and a statement that was given up goes on until the
@@ -125,12 +131,29 @@ impl PostgresConfig {
     #[must_use]
     pub fn tls<T>(mut self, connector: T) -> Self
     where
-        T: MakeTlsConnect<Socket> + Clone + Sync + Send + 'static,
-        T::Stream: Sync + Send,
-        T::TlsConnect: Sync + Send,
-        <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
+        T: MakeTlsConnect<Socket> + MakeTlsConnect<CancelStream> + Clone + Sync + Send + 'static,
+        <T as MakeTlsConnect<Socket>>::Stream: Sync + Send,
+        <T as MakeTlsConnect<Socket>>::TlsConnect: Sync + Send,
+        <<T as MakeTlsConnect<Socket>>::TlsConnect as TlsConnect<Socket>>::Future: Send,
+        <T as MakeTlsConnect<CancelStream>>::Stream: Send + 'static,
+        <T as MakeTlsConnect<CancelStream>>::TlsConnect: Send,
+        <<T as MakeTlsConnect<CancelStream>>::TlsConnect as TlsConnect<CancelStream>>::Future:
+            Send + 'static,
     {
         self.connector = Some(Arc::new(Typed(connector)));
+        self
+    }
+
+    /// What a pool of your own connects to: the configuration that it was built from.
+    ///
+    /// Only cancel requests use it, to behave as libpq's do. Give it beside
+    /// [`from_pool`](Self::from_pool) if the pool connects to PgBouncer before 1.19.1: without it
+    /// they are sent by tokio-postgres, which closes their connection early, and a crash of PgBouncer
+    /// can follow ([pgbouncer#801](https://github.com/pgbouncer/pgbouncer/issues/801); measured on
+    /// 1.18.0).
+    #[must_use]
+    pub fn server(mut self, config: Config) -> Self {
+        self.server = Some(config);
         self
     }
 
@@ -157,13 +180,14 @@ impl PostgresConfig {
         let recycling = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
         };
+        let server = Some(config.clone());
         let pool = Pool::builder(connector.manager(config, recycling))
             .max_size(self.max_connections)
             .build()
             .map_err(|error| {
                 StoreError::new(StoreErrorKind::Unsupported, error.to_string()).with_source(error)
             })?;
-        let store = self.build(pool, connector)?;
+        let store = self.build(pool, Canceller { connector, server })?;
         store.acquire().await?.give_back();
         Ok(store)
     }
@@ -181,17 +205,18 @@ impl PostgresConfig {
     pub fn from_pool(self, pool: Pool) -> Result<PostgresStore, StoreError> {
         let connector = match &self.connector {
             Some(own) => Arc::clone(own),
-            None => Arc::new(Typed(NoTls)),
+            None => Arc::new(Plain),
         };
-        self.build(pool, connector)
+        let server = self.server.clone();
+        self.build(pool, Canceller { connector, server })
     }
 
-    fn build(self, pool: Pool, connector: Arc<dyn Connector>) -> Result<PostgresStore, StoreError> {
+    fn build(self, pool: Pool, canceller: Canceller) -> Result<PostgresStore, StoreError> {
         name("table", &self.table, LONGEST_TABLE)?;
         if let Some(schema) = &self.schema {
             name("schema", schema, 63)?;
         }
-        Ok(PostgresStore::new(self, pool, connector))
+        Ok(PostgresStore::new(self, pool, canceller))
     }
 }
 

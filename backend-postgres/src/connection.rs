@@ -9,7 +9,7 @@ use deadpool_postgres::{ClientWrapper, Object};
 use futures_util::FutureExt;
 use tokio::runtime::Handle;
 
-use crate::connector::Connector;
+use crate::connector::Canceller;
 use crate::unwind::{GRACE, unwind};
 
 /// A connection out of a pool. Only [`give_back`](Self::give_back) returns it there; dropping it
@@ -17,7 +17,7 @@ use crate::unwind::{GRACE, unwind};
 pub(crate) struct Connection {
     object: Option<Object>,
     pub(crate) on_drop: OnDrop,
-    pub(crate) connector: Arc<dyn Connector>,
+    pub(crate) canceller: Arc<Canceller>,
     pub(crate) runtime: Handle,
 }
 
@@ -35,15 +35,11 @@ pub(crate) enum OnDrop {
 }
 
 impl Connection {
-    pub(crate) const fn new(
-        object: Object,
-        connector: Arc<dyn Connector>,
-        runtime: Handle,
-    ) -> Self {
+    pub(crate) const fn new(object: Object, canceller: Arc<Canceller>, runtime: Handle) -> Self {
         Self {
             object: Some(object),
             on_drop: OnDrop::Close,
-            connector,
+            canceller,
             runtime,
         }
     }
@@ -71,7 +67,7 @@ impl Connection {
         let object = self.object.take()?;
         Some(Self::new(
             object,
-            Arc::clone(&self.connector),
+            Arc::clone(&self.canceller),
             self.runtime.clone(),
         ))
     }

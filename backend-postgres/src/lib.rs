@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod cancel;
 mod check;
 mod claim;
 mod commit;
@@ -22,6 +23,7 @@ mod transaction;
 mod unwind;
 mod url;
 
+pub use cancel::CancelStream;
 pub use config::{Isolation, PostgresConfig, UnsafeSetting};
 pub use deadpool_postgres;
 pub use savepoint::PostgresSavepoint;

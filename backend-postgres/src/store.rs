@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::config::PostgresConfig;
 use crate::connection::Connection;
-use crate::connector::Connector;
+use crate::connector::Canceller;
 use crate::error::no_connection;
 use crate::statements::{Statements, quote};
 use crate::transaction::PostgresTx;
@@ -34,7 +34,7 @@ pub(crate) struct Shared {
     pub(crate) config: PostgresConfig,
     pub(crate) statements: Statements,
     pub(crate) pool: Pool,
-    connector: Arc<dyn Connector>,
+    canceller: Arc<Canceller>,
     checked: AtomicBool,
 }
 
@@ -98,7 +98,7 @@ impl PostgresStore {
         Ok(())
     }
 
-    pub(crate) fn new(config: PostgresConfig, pool: Pool, connector: Arc<dyn Connector>) -> Self {
+    pub(crate) fn new(config: PostgresConfig, pool: Pool, canceller: Canceller) -> Self {
         let table = quote(&config.table);
         let qualified = match &config.schema {
             Some(schema) => format!("{}.{table}", quote(schema)),
@@ -109,7 +109,7 @@ impl PostgresStore {
                 statements: Statements::new(qualified, config.isolation),
                 config,
                 pool,
-                connector,
+                canceller: Arc::new(canceller),
                 checked: AtomicBool::new(false),
             }),
         }
@@ -134,7 +134,7 @@ impl PostgresStore {
             .map_err(no_connection)?;
         Ok(Connection::new(
             object,
-            Arc::clone(&self.shared.connector),
+            Arc::clone(&self.shared.canceller),
             runtime,
         ))
     }

@@ -15,7 +15,7 @@ use rustls::{
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::connector::{Connector, Typed};
+use crate::connector::{Connector, Plain, Typed};
 use crate::url::{Roots, Tls, invalid};
 
 pub(crate) fn connector(tls: &Tls) -> Result<Arc<dyn Connector>, StoreError> {
@@ -24,7 +24,7 @@ pub(crate) fn connector(tls: &Tls) -> Result<Arc<dyn Connector>, StoreError> {
         .with_safe_default_protocol_versions()
         .map_err(|error| invalid("TLS could not be set up").with_source(error))?;
     let roots = match tls {
-        Tls::Disable => return Ok(Arc::new(Typed(tokio_postgres::NoTls))),
+        Tls::Disable => return Ok(Arc::new(Plain)),
         Tls::Prefer | Tls::Require => None,
         Tls::VerifyCa(roots) | Tls::VerifyFull(roots) => Some(read(roots)?),
     };

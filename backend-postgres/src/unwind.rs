@@ -34,7 +34,7 @@ pub(crate) fn unwind(
 ) -> JoinHandle<Result<(), StoreError>> {
     connection.on_drop = OnDrop::Close;
     let runtime = connection.runtime.clone();
-    let connector = Arc::clone(&connection.connector);
+    let canceller = Arc::clone(&connection.canceller);
     let token = connection.cancel_token();
     let mut rollback: Rollback = Box::pin(roll_back(connection));
     // The first poll hands ROLLBACK to the driver; the task below asks for the answer.
@@ -59,9 +59,9 @@ pub(crate) fn unwind(
         }
         // A cancel request may hit whatever runs when it arrives: from here on it is only closed.
         let cancelled = timeout(CANCEL_LIMIT, async {
-            if let Err(error) = connector.cancel(token).await {
+            if let Err(error) = canceller.cancel(token).await {
                 tracing::warn!(
-                    error = %crate::error::chain(&error),
+                    error = %crate::error::chain(&*error),
                     "a statement could not be cancelled; its connection is closed"
                 );
             }

@@ -116,9 +116,7 @@ impl Tls {
     #[cfg(not(feature = "rustls"))]
     pub(crate) fn connector(&self) -> Result<Arc<dyn Connector>, StoreError> {
         match self {
-            Self::Disable | Self::Prefer => {
-                Ok(Arc::new(crate::connector::Typed(tokio_postgres::NoTls)))
-            }
+            Self::Disable | Self::Prefer => Ok(Arc::new(crate::connector::Plain)),
             _ => Err(invalid(
                 "the URL asks for TLS: build onceonly-postgres with the feature `rustls`, or give \
                  a connector to PostgresConfig::tls",
