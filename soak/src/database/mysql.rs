@@ -1,0 +1,90 @@
+//! MySQL and MariaDB.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Opts, OptsBuilder};
+use onceonly_mysql::{MySqlStore, MySqlTx};
+
+use super::{CONNECTIONS, Database, Effect};
+use crate::Failure;
+use crate::evidence::{CLAIMS, Evidence, LEDGER};
+
+/// A server, named by its URL.
+pub(crate) struct MySql {
+    opts: Opts,
+}
+
+impl MySql {
+    /// By TCP, as a service would reach it: the driver prefers the server's socket.
+    pub(crate) fn new(url: &str) -> Result<Self, Failure> {
+        let opts = OptsBuilder::from_opts(Opts::from_url(url)?).prefer_socket(false);
+        Ok(Self { opts: opts.into() })
+    }
+
+    async fn outside(&self) -> Result<Conn, Failure> {
+        Ok(Conn::new(self.opts.clone()).await?)
+    }
+}
+
+async fn insert(connection: &mut Conn, effect: Effect) -> Result<(), Failure> {
+    let sql = format!("INSERT INTO {LEDGER} (event, delivery) VALUES (?, ?)");
+    Ok(connection.exec_drop(sql, effect.row()?).await?)
+}
+
+#[async_trait]
+impl Database for MySql {
+    type Store = MySqlStore;
+
+    async fn prepare(&self) -> Result<(), Failure> {
+        let mut outside = self.outside().await?;
+        for statement in [
+            format!("DROP VIEW IF EXISTS {CLAIMS}_text"),
+            format!("DROP TABLE IF EXISTS {LEDGER}, {CLAIMS}, {CLAIMS}_migrations"),
+            format!(
+                "CREATE TABLE {LEDGER} (event BIGINT NOT NULL, delivery BIGINT NOT NULL)
+                 ENGINE = InnoDB"
+            ),
+        ] {
+            outside.query_drop(statement).await?;
+        }
+        Ok(outside.disconnect().await?)
+    }
+
+    async fn store(&self) -> Result<MySqlStore, Failure> {
+        let store = MySqlStore::builder(self.opts.clone())
+            .table(CLAIMS)
+            .max_connections(CONNECTIONS)
+            .build()?;
+        store.migrate().await?;
+        Ok(store)
+    }
+
+    async fn effect(tx: &mut MySqlTx, effect: Effect) -> Result<(), Failure> {
+        insert(tx, effect).await
+    }
+
+    async fn slow(tx: &mut MySqlTx, duration: Duration) -> Result<(), Failure> {
+        let sql = format!("SELECT SLEEP({})", duration.as_secs_f64());
+        Ok(tx.query_drop(sql).await?)
+    }
+
+    async fn effect_outside(&self, effect: Effect) -> Result<(), Failure> {
+        let mut outside = self.outside().await?;
+        insert(&mut outside, effect).await?;
+        Ok(outside.disconnect().await?)
+    }
+
+    async fn evidence(&self) -> Result<Evidence, Failure> {
+        let mut outside = self.outside().await?;
+        let effects: Vec<(i64, i64)> = outside
+            .query(format!("SELECT event, delivery FROM {LEDGER}"))
+            .await?;
+        let claims: Vec<(String, String)> = outside
+            .query(format!("SELECT source, event_id FROM {CLAIMS}"))
+            .await?;
+        outside.disconnect().await?;
+        Evidence::of(effects, claims)
+    }
+}
