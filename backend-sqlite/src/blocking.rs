@@ -8,13 +8,7 @@ use tokio::runtime::Handle;
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, StoreError> {
-    let runtime = Handle::try_current().map_err(|error| {
-        StoreError::new(
-            StoreErrorKind::Unavailable,
-            "not called on a tokio runtime, whose blocking threads SQLite needs",
-        )
-        .with_source(error)
-    })?;
+    let runtime = runtime()?;
     match runtime.spawn_blocking(work).await {
         Ok(value) => Ok(value),
         Err(error) => match error.try_into_panic() {
@@ -26,4 +20,15 @@ pub(crate) async fn blocking<T: Send + 'static>(
             .with_source(cancelled)),
         },
     }
+}
+
+/// The runtime that polls. Without one tokio's timers and threads would panic.
+pub(crate) fn runtime() -> Result<Handle, StoreError> {
+    Handle::try_current().map_err(|error| {
+        StoreError::new(
+            StoreErrorKind::Unavailable,
+            "not called on a tokio runtime, whose blocking threads SQLite needs",
+        )
+        .with_source(error)
+    })
 }

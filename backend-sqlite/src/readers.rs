@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use crate::blocking::blocking;
+use crate::blocking::{blocking, runtime};
 use crate::connection::{Connector, Role};
 use crate::error::{failed, is_busy};
 use crate::retry::Retry;
@@ -36,6 +36,7 @@ impl Readers {
         doing: &'static str,
         look: impl Fn(&Connection) -> rusqlite::Result<T> + Send + Sync + 'static,
     ) -> Result<T, StoreError> {
+        runtime()?;
         let limit = self.connector.config.acquire_timeout;
         let look = Arc::new(look);
         let mut retry = Retry::within(limit);

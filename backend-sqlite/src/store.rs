@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::blocking::blocking;
+use crate::blocking::{blocking, runtime};
 use crate::claim::{Attempt, attempt, begin, is_claimed};
 use crate::connection::Connector;
 use crate::error::{self, failed, in_flight};
@@ -200,6 +200,7 @@ impl SqliteStore {
     }
 
     async fn ready(&self) -> Result<(), StoreError> {
+        runtime()?;
         self.shared.checked.get_or_try_init(|| self.check()).await?;
         Ok(())
     }
@@ -292,6 +293,7 @@ async fn bounded<T: Send + 'static>(
     limit: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, StoreError> {
+    runtime()?;
     timeout(limit, blocking(work)).await.unwrap_or_else(|_| {
         Err(StoreError::new(
             StoreErrorKind::Unavailable,

@@ -106,15 +106,15 @@ impl SqliteTx {
     /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
     /// # let handler = Handler::new(SqliteStore::in_memory().await?);
     /// # let event = Event::new("stripe", "evt_1")?;
-    /// let counted = handler
+    /// let outcome = handler
     ///     .handle(&event, async |tx| {
     ///         let count = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 9999)
     ///                      SELECT count(*) FROM n";
-    ///         let rows: i64 = tx.run(move |db| db.query_row(count, (), |row| row.get(0))).await??;
-    ///         Ok::<_, Box<dyn std::error::Error + Send + Sync>>(rows)
+    ///         tx.run(move |db| db.query_row(count, (), |row| row.get::<_, i64>(0))).await
     ///     })
     ///     .await?;
-    /// assert_eq!(counted.processed(), Some(9999));
+    /// let counted = outcome.processed().unwrap();
+    /// assert_eq!(counted?, 9999);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -1,6 +1,21 @@
-//! The contract, R1 to R18, on an SQLite file.
+//! The contract, R1 to R18, on a file and on a database in memory.
 
 mod harness;
 
-onceonly_conformance::suite!(harness::SqliteHarness<harness::File>);
-onceonly_conformance::suite_records!(harness::SqliteHarness<harness::File>);
+mod file {
+    onceonly_conformance::suite!(crate::harness::SqliteHarness<crate::harness::File>);
+    onceonly_conformance::suite_records!(crate::harness::SqliteHarness<crate::harness::File>);
+    onceonly_conformance::approved_skips!(
+        crate::harness::SqliteHarness<crate::harness::File>,
+        "skips.txt"
+    );
+}
+
+mod memory {
+    onceonly_conformance::suite!(crate::harness::SqliteHarness<crate::harness::Memory>);
+    onceonly_conformance::suite_records!(crate::harness::SqliteHarness<crate::harness::Memory>);
+    onceonly_conformance::approved_skips!(
+        crate::harness::SqliteHarness<crate::harness::Memory>,
+        "skips_memory.txt"
+    );
+}

@@ -20,7 +20,7 @@ const HIDDEN_ERRORS: [Escape; 2] = [
     escape("DELETE FROM counters", ClaimFate::Absent),
 ];
 
-pub const ALL: &[Escape] = &[
+pub(crate) const ALL: &[Escape] = &[
     escape("COMMIT", ClaimFate::Durable),
     escape("END", ClaimFate::Durable),
     escape("COMMIT; BEGIN", ClaimFate::Durable),
@@ -37,7 +37,7 @@ pub const ALL: &[Escape] = &[
     FULL_DISK,
 ];
 
-pub fn run(tx: &SqliteTx, escape: &Escape) -> Result<(), HarnessError> {
+pub(crate) fn run(tx: &SqliteTx, escape: &Escape) -> Result<(), HarnessError> {
     if *escape == FULL_DISK {
         return fill_the_disk(tx);
     }

@@ -16,7 +16,7 @@ use onceonly_sqlite::rusqlite::{Connection, ErrorCode};
 use onceonly_sqlite::{SqliteConfig, SqliteStore, SqliteTx};
 use tempfile::TempDir;
 
-pub use place::{File, Memory, Place};
+pub(crate) use place::{File, Memory, Place};
 
 /// Tables beside the claims: what `apply` writes, and what it can fail on.
 const TABLES: &str = "
@@ -29,7 +29,7 @@ const TABLES: &str = "
         BEGIN SELECT RAISE(ROLLBACK, 'counters stay'); END;
 ";
 
-pub struct SqliteHarness<P> {
+pub(crate) struct SqliteHarness<P> {
     path: PathBuf,
     outside: Mutex<Connection>,
     stores: Mutex<Vec<SqliteStore>>,

@@ -2,14 +2,14 @@
 
 use onceonly_conformance::Capabilities;
 
-pub trait Place: Send + Sync + 'static {
+pub(crate) trait Place: Send + Sync + 'static {
     const IN_MEMORY: bool;
 
     /// Takes away what a database in this place can't show.
     fn limit(capabilities: &mut Capabilities);
 }
 
-pub enum File {}
+pub(crate) enum File {}
 
 impl Place for File {
     const IN_MEMORY: bool = false;
@@ -18,7 +18,7 @@ impl Place for File {
 }
 
 /// [`SqliteStore::in_memory`](onceonly_sqlite::SqliteStore::in_memory): always migrated, opened once.
-pub enum Memory {}
+pub(crate) enum Memory {}
 
 impl Place for Memory {
     const IN_MEMORY: bool = true;

@@ -1,9 +1,9 @@
 //! Unfit schemas and unsafe settings that `check()` has to find.
 
 /// One of them: what it is, a pragma of the store's connections, and changes of the good schema.
-pub struct Spoil {
+pub(crate) struct Spoil {
     name: &'static str,
-    pub setting: Option<&'static str>,
+    pub(crate) setting: Option<&'static str>,
     change: (&'static str, &'static str),
     after: &'static str,
 }
@@ -96,7 +96,7 @@ const SPOILS: [Spoil; 17] = [
     ),
 ];
 
-pub const NAMES: &[&str] = &{
+pub(crate) const NAMES: &[&str] = &{
     let mut names = [""; SPOILS.len()];
     let mut index = 0;
     while index < SPOILS.len() {
@@ -106,13 +106,13 @@ pub const NAMES: &[&str] = &{
     names
 };
 
-pub fn find(name: &str) -> Option<&'static Spoil> {
+pub(crate) fn find(name: &str) -> Option<&'static Spoil> {
     SPOILS.iter().find(|spoil| spoil.name == name)
 }
 
 impl Spoil {
     /// Makes the claim table anew, unfit.
-    pub fn schema(&self) -> String {
+    pub(crate) fn schema(&self) -> String {
         let (from, to) = self.change;
         let table = if from.is_empty() {
             GOOD.to_owned()
