@@ -25,9 +25,10 @@ use onceonly_test_servers::MariaDbServer;
 use tokio::sync::Mutex;
 
 /// Tables beside the claims: what `apply` writes, and what it can collide with.
-const TABLES: [&str; 3] = [
+const TABLES: [&str; 4] = [
     "CREATE TABLE ledger (id BIGINT AUTO_INCREMENT PRIMARY KEY, account VARCHAR(255) NOT NULL,
      KEY (account)) ENGINE = InnoDB",
+    "CREATE TABLE scratch (id INT PRIMARY KEY) ENGINE = InnoDB",
     "CREATE TABLE counters (id INT PRIMARY KEY, n INT NOT NULL) ENGINE = InnoDB",
     "INSERT INTO counters VALUES (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0), (7, 0), (8, 0)",
 ];
@@ -73,6 +74,14 @@ impl MySqlHarness {
         let mut outside = self.outside.lock().await;
         let names: Vec<mysql_async::Value> = names.into_iter().map(Into::into).collect();
         Ok(outside.exec_first(sql, names).await?.ok_or("count gave no row")?)
+    }
+
+    /// Sessions of this world and the statements that they are running.
+    async fn at_work(&self) -> Result<Vec<(u64, String)>, HarnessError> {
+        let sql = "SELECT id, info FROM information_schema.processlist WHERE db = ?
+                   AND (info LIKE 'INSERT %' OR info LIKE 'DELETE %' OR info LIKE 'UPDATE %')";
+        let mut outside = self.outside.lock().await;
+        Ok(outside.exec(sql, (&self.name,)).await?)
     }
 
     async fn run(&self, sql: &str) -> Result<(), HarnessError> {
@@ -145,10 +154,18 @@ impl Harness for MySqlHarness {
     }
 
     async fn waiting(&self) -> Result<u32, HarnessError> {
-        let sql = "SELECT COUNT(*) FROM information_schema.innodb_trx
-                   JOIN information_schema.processlist ON id = trx_mysql_thread_id
-                   WHERE trx_state = 'LOCK WAIT' AND db = ?";
-        Ok(u32::try_from(self.count(sql, vec![self.name.as_bytes()]).await?)?)
+        // innodb_trx shows what it showed for as long as somebody looks more often than each 100 ms,
+        // so: statements that stand still while some transaction of the server waits for a lock.
+        let before = self.at_work().await?;
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        let mut outside = self.outside.lock().await;
+        let status: Option<(String, u32)> = outside
+            .query_first("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'")
+            .await?;
+        drop(outside);
+        let still = self.at_work().await?;
+        let standing = before.iter().filter(|work| still.contains(work)).count();
+        Ok(u32::try_from(standing)?.min(status.ok_or("no such status")?.1))
     }
 
     async fn connections(&self) -> Result<u32, HarnessError> {
