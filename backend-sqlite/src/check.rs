@@ -70,6 +70,7 @@ pub(crate) fn examine(connection: &Connection, table: &str) -> rusqlite::Result<
 }
 
 fn wrong_column(connection: &Connection, table: &str) -> rusqlite::Result<Option<String>> {
+    // In a STRICT table the columns of the primary key are NOT NULL without saying so.
     let mut columns = connection.prepare(
         "SELECT name, type, \"notnull\" OR pk > 0, dflt_value IS NOT NULL OR hidden > 0 \
          FROM pragma_table_xinfo(?1, 'main')",

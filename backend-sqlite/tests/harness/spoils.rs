@@ -42,7 +42,7 @@ const fn after(name: &'static str) -> Spoil {
     }
 }
 
-const SPOILS: [Spoil; 17] = [
+const SPOILS: [Spoil; 16] = [
     setting("PRAGMA synchronous = NORMAL"),
     setting("PRAGMA synchronous = OFF"),
     setting("PRAGMA locking_mode = EXCLUSIVE"),
@@ -62,11 +62,6 @@ const SPOILS: [Spoil; 17] = [
         "source is trimmed",
         "source TEXT NOT NULL",
         "source TEXT NOT NULL COLLATE RTRIM",
-    ),
-    change(
-        "event_id may be NULL",
-        "event_id TEXT NOT NULL",
-        "event_id TEXT",
     ),
     change(
         "event_type is NOT NULL",
