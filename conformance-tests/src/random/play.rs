@@ -61,9 +61,11 @@ impl<H: Harness> Stage<H> {
         for (number, planned) in script.deliveries.iter().enumerate() {
             if planned.prunes {
                 *aged.entry(planned.event).or_default() += 1;
-                if !self.capabilities.concurrent_keys {
-                    // Pruning needs the one writer.
-                    running.iter().for_each(|delivery| delivery.control.go_on());
+                // To make a claim older may take its lock, and to prune the one writer's.
+                for delivery in &running {
+                    if delivery.event == planned.event || !self.capabilities.concurrent_keys {
+                        delivery.control.go_on();
+                    }
                 }
                 self.prune(planned.event).await;
             }
