@@ -34,3 +34,7 @@ pub const SQLITE: &[Migration] = &[Migration::new(
     include_str!("../sqlite/0001_claims.sql"),
     '"',
 )];
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -81,11 +81,23 @@ impl Migration {
     pub fn sql_for(&self, qualified: &str, table: &str) -> String {
         let quote = self.quote;
         let doubled = table.replace(quote, &format!("{quote}{quote}"));
-        self.sql
-            .replace(&format!("{quote}{DEFAULT_TABLE}{quote}"), qualified)
-            .replace(
-                &format!("{quote}{DEFAULT_TABLE}_"),
-                &format!("{quote}{doubled}_"),
-            )
+        let named = format!("{quote}{DEFAULT_TABLE}");
+        // In one pass: a name that was put in is never taken for one that the file wrote.
+        let mut pieces = self.sql.split(&named);
+        let mut sql = pieces.next().unwrap_or_default().to_owned();
+        for piece in pieces {
+            match piece.strip_prefix(quote) {
+                Some(after) => {
+                    sql.push_str(qualified);
+                    sql.push_str(after);
+                }
+                None => {
+                    sql.push(quote);
+                    sql.push_str(&doubled);
+                    sql.push_str(piece);
+                }
+            }
+        }
+        sql
     }
 }
