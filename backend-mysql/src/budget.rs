@@ -99,7 +99,10 @@ mod tests {
             let plan = plan(remaining);
             assert!(plan.lock_wait_seconds >= 1 && plan.last);
             assert!(plan.answer_within >= remaining.max(GRACE));
-            assert!(plan.answer_within <= remaining + 2 * GRACE, "{plan:?} for {remaining:?}");
+            assert!(
+                plan.answer_within <= remaining + 2 * GRACE,
+                "{plan:?} for {remaining:?}"
+            );
         }
         assert!(!plan(Duration::MAX).last);
         assert_eq!(plan(Duration::MAX).lock_wait_seconds, LONGEST_TRY);

@@ -128,9 +128,8 @@ fn check_table(facts: &Facts, table: &str) -> Result<(), StoreError> {
             )));
         }
     }
-    let (primary, others): (Vec<_>, Vec<_>) = facts
-        .of("unique")
-        .partition(|[name, ..]| name == "PRIMARY");
+    let (primary, others): (Vec<_>, Vec<_>) =
+        facts.of("unique").partition(|[name, ..]| name == "PRIMARY");
     let exact = |[_, columns, prefix]: &[String; 3]| {
         columns.eq_ignore_ascii_case("source,event_id") && prefix.is_empty()
     };

@@ -89,7 +89,10 @@ where
         let (Some(pause), false) = (pause, code == LOCK_WAIT_TIMEOUT && budget.is_spent()) else {
             return Err(spent(reply.error));
         };
-        if !matches!(timeout(ROLLBACK_LIMIT, connection.roll_back()).await, Ok(Ok(()))) {
+        if !matches!(
+            timeout(ROLLBACK_LIMIT, connection.roll_back()).await,
+            Ok(Ok(()))
+        ) {
             connection = connect().await?;
         }
         sleep(pause).await;

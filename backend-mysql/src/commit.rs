@@ -25,7 +25,9 @@ pub(crate) async fn commit(
     // The name is random: who reads it back reads the reply to this very request.
     let ended = reply.server_error().is_some_and(|error| {
         error.code == NO_SUCH_SAVEPOINT
-            && error.message.contains(&statements::savepoint(claimed.token))
+            && error
+                .message
+                .contains(&statements::savepoint(claimed.token))
     });
     let error = match refused {
         Some(_) if ended => {

@@ -134,7 +134,13 @@ impl MySqlStoreBuilder {
                 ));
             }
         };
-        Ok(MySqlStore::new(pool, address, table, acquire_timeout, allowed))
+        Ok(MySqlStore::new(
+            pool,
+            address,
+            table,
+            acquire_timeout,
+            allowed,
+        ))
     }
 }
 

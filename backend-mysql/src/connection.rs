@@ -146,7 +146,11 @@ impl Connection {
     /// When the server did not confirm it, with its error if there was one.
     pub(crate) async fn roll_back(&mut self) -> Result<(), Option<Error>> {
         let Some((text, nonce)) = self.phase.rollback() else {
-            return if self.phase == Phase::Clean { Ok(()) } else { Err(None) };
+            return if self.phase == Phase::Clean {
+                Ok(())
+            } else {
+                Err(None)
+            };
         };
         let reply = self.conclude(&text, nonce).await;
         if reply.ends_with(nonce) {

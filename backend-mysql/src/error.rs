@@ -41,7 +41,9 @@ pub(crate) fn is_conflict(error: &(dyn StdError + 'static)) -> bool {
         let code = match error.downcast_ref::<Error>() {
             Some(Error::Server(server)) => Some(server.code),
             Some(_) => None,
-            None => error.downcast_ref::<ServerError>().map(|server| server.code),
+            None => error
+                .downcast_ref::<ServerError>()
+                .map(|server| server.code),
         };
         if code.is_some_and(is_conflict_code) {
             return true;
@@ -105,9 +107,18 @@ pub(crate) fn statement(error: Error) -> StoreError {
             StoreErrorKind::Unavailable,
             "the server is read-only; connect to the one that takes writes",
         ),
-        1040 | 1047 | 1053 | 1129 | 1158..=1161 | 1180 | 1203 | 1226 | 1317 | 1927 | 1969 | 4031 => {
-            (StoreErrorKind::Unavailable, "try again later")
-        }
+        1040
+        | 1047
+        | 1053
+        | 1129
+        | 1158..=1161
+        | 1180
+        | 1203
+        | 1226
+        | 1317
+        | 1927
+        | 1969
+        | 4031 => (StoreErrorKind::Unavailable, "try again later"),
         1045 | 1698 => (
             StoreErrorKind::Unavailable,
             "correct user and password in the URL",
@@ -175,8 +186,12 @@ mod tests {
     #[test]
     fn only_the_key_at_the_end_counts() {
         assert!(duplicate("Duplicate entry 'a-b' for key 'PRIMARY'"));
-        assert!(duplicate("Duplicate entry 'a-b' for key 'processed_events.PRIMARY'"));
-        assert!(!duplicate("Duplicate entry 'for key 'PRIMARY'' for key 'other'"));
+        assert!(duplicate(
+            "Duplicate entry 'a-b' for key 'processed_events.PRIMARY'"
+        ));
+        assert!(!duplicate(
+            "Duplicate entry 'for key 'PRIMARY'' for key 'other'"
+        ));
         assert!(!duplicate("no quotes"));
     }
 
@@ -190,7 +205,9 @@ mod tests {
             })
         };
         let wrapped = std::io::Error::other(deadlock(DEADLOCK));
-        assert!(is_conflict(&StoreError::new(StoreErrorKind::Other, "").with_source(wrapped)));
+        assert!(is_conflict(
+            &StoreError::new(StoreErrorKind::Other, "").with_source(wrapped)
+        ));
         assert!(!is_conflict(&deadlock(DUPLICATE_ENTRY)));
     }
 }

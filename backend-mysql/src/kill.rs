@@ -73,7 +73,10 @@ async fn kill(server: &Server) -> Result<(), Error> {
         .setup(Vec::<String>::new());
     let mut conn = Conn::new(opts).await?;
     if is_same(server, &mut conn).await? {
-        match conn.query_drop(format!("KILL CONNECTION {}", server.session)).await {
+        match conn
+            .query_drop(format!("KILL CONNECTION {}", server.session))
+            .await
+        {
             Err(Error::Server(error)) if error.code == NO_SUCH_THREAD => {}
             result => result?,
         }
@@ -86,9 +89,8 @@ async fn is_same(server: &Server, conn: &mut Conn) -> Result<bool, Error> {
     if let Some((host, port, since)) = &server.identity {
         let here: Option<Row> = conn.query_first("SELECT @@hostname, @@port").await?;
         let uptime: Option<Row> = conn.query_first("SHOW GLOBAL STATUS LIKE 'Uptime'").await?;
-        let same = here.is_some_and(|row| {
-            bytes(&row, 0) == Some(host) && number(&row, 1) == Some(*port)
-        });
+        let same =
+            here.is_some_and(|row| bytes(&row, 0) == Some(host) && number(&row, 1) == Some(*port));
         // Numbers start again with the server.
         let restarted = uptime
             .and_then(|row| number(&row, 1))

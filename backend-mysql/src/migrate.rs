@@ -149,9 +149,8 @@ const fn is_there(code: u16) -> bool {
 
 /// `None`: there is no history.
 async fn read(conn: &mut Conn, history: &str) -> Result<Option<Vec<Applied>>, StoreError> {
-    let sql = format!(
-        "SELECT version, checksum, compatible_with, applied_at IS NOT NULL FROM {history}"
-    );
+    let sql =
+        format!("SELECT version, checksum, compatible_with, applied_at IS NOT NULL FROM {history}");
     let rows: Vec<Row> = match conn.query(sql).await {
         Err(Error::Server(error)) if error.code == NO_SUCH_TABLE => return Ok(None),
         result => result.map_err(error::statement)?,

@@ -18,7 +18,10 @@ pub(crate) const ALL: &[Escape] = &[
     escape("COMMIT; BEGIN; SAVEPOINT onceonly", ClaimFate::Durable),
     escape("BEGIN", ClaimFate::Durable),
     escape("START TRANSACTION", ClaimFate::Durable),
-    escape("CREATE TABLE IF NOT EXISTS side_door (id INT)", ClaimFate::Durable),
+    escape(
+        "CREATE TABLE IF NOT EXISTS side_door (id INT)",
+        ClaimFate::Durable,
+    ),
     escape("ALTER TABLE scratch COMMENT 'altered'", ClaimFate::Durable),
     escape("TRUNCATE TABLE scratch", ClaimFate::Durable),
     escape("LOCK TABLES scratch WRITE", ClaimFate::Durable),

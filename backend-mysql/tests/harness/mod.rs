@@ -62,18 +62,29 @@ impl MySqlHarness {
         for table in TABLES {
             outside.query_drop(table).await?;
         }
-        Ok(Self { opts, name, outside: Mutex::new(outside), server })
+        Ok(Self {
+            opts,
+            name,
+            outside: Mutex::new(outside),
+            server,
+        })
     }
 
     async fn migrated(self) -> Result<Self, HarnessError> {
-        self.store(&StoreOptions::with_connections(1)).await?.migrate().await?;
+        self.store(&StoreOptions::with_connections(1))
+            .await?
+            .migrate()
+            .await?;
         Ok(self)
     }
 
     async fn count(&self, sql: &str, names: Vec<&[u8]>) -> Result<u64, HarnessError> {
         let mut outside = self.outside.lock().await;
         let names: Vec<mysql_async::Value> = names.into_iter().map(Into::into).collect();
-        Ok(outside.exec_first(sql, names).await?.ok_or("count gave no row")?)
+        Ok(outside
+            .exec_first(sql, names)
+            .await?
+            .ok_or("count gave no row")?)
     }
 
     /// Sessions of this world and the statements that they are running.
@@ -97,7 +108,9 @@ impl MySqlHarness {
     pub(crate) fn opts(&self, options: &StoreOptions) -> OptsBuilder {
         let mut opts = OptsBuilder::from_opts(self.opts.clone());
         if let Some(via) = options.via {
-            opts = opts.ip_or_hostname(via.ip().to_string()).tcp_port(via.port());
+            opts = opts
+                .ip_or_hostname(via.ip().to_string())
+                .tcp_port(via.port());
         }
         if let Some(hours) = options.time_zone {
             opts = opts.init(vec![format!("SET time_zone = '{hours:+03}:00'")]);
@@ -131,7 +144,9 @@ impl Harness for MySqlHarness {
     }
 
     async fn effect(&self, tx: &mut MySqlTx, account: &str) -> Result<(), HarnessError> {
-        Ok(tx.exec_drop("INSERT INTO ledger (account) VALUES (?)", (account,)).await?)
+        Ok(tx
+            .exec_drop("INSERT INTO ledger (account) VALUES (?)", (account,))
+            .await?)
     }
 
     async fn effects(&self, account: &str) -> Result<u64, HarnessError> {
@@ -148,9 +163,14 @@ impl Harness for MySqlHarness {
     async fn age(&self, event: &Event, by: Duration) -> Result<(), HarnessError> {
         let sql = "UPDATE processed_events SET received_at = received_at - INTERVAL ? SECOND
                    WHERE source = ? AND event_id = ?";
-        let names = (event.source().as_str().as_bytes(), event.id().as_str().as_bytes());
+        let names = (
+            event.source().as_str().as_bytes(),
+            event.id().as_str().as_bytes(),
+        );
         let mut outside = self.outside.lock().await;
-        Ok(outside.exec_drop(sql, (by.as_secs(), names.0, names.1)).await?)
+        Ok(outside
+            .exec_drop(sql, (by.as_secs(), names.0, names.1))
+            .await?)
     }
 
     async fn waiting(&self) -> Result<u32, HarnessError> {
@@ -170,7 +190,9 @@ impl Harness for MySqlHarness {
 
     async fn connections(&self) -> Result<u32, HarnessError> {
         let sql = "SELECT COUNT(*) - 1 FROM information_schema.processlist WHERE db = ?";
-        Ok(u32::try_from(self.count(sql, vec![self.name.as_bytes()]).await?)?)
+        Ok(u32::try_from(
+            self.count(sql, vec![self.name.as_bytes()]).await?,
+        )?)
     }
 
     async fn savepoint(&self, tx: &mut MySqlTx, account: &str) -> Result<(), HarnessError> {
@@ -202,16 +224,23 @@ impl Harness for MySqlHarness {
         let mut other = self.connect().await?;
         other.query_drop("BEGIN").await?;
         // InnoDB picks the transaction that changed less, so the other one changes more.
-        other.query_drop("UPDATE counters SET n = n + 1 WHERE id > 1").await?;
-        tx.query_drop("UPDATE counters SET n = n + 1 WHERE id = 1").await?;
+        other
+            .query_drop("UPDATE counters SET n = n + 1 WHERE id > 1")
+            .await?;
+        tx.query_drop("UPDATE counters SET n = n + 1 WHERE id = 1")
+            .await?;
         let blocked = tokio::spawn(async move {
-            let _ = other.query_drop("UPDATE counters SET n = n + 1 WHERE id = 1").await;
+            let _ = other
+                .query_drop("UPDATE counters SET n = n + 1 WHERE id = 1")
+                .await;
             let _ = other.query_drop("ROLLBACK").await;
         });
         while self.waiting().await? == 0 {
             tokio::task::yield_now().await;
         }
-        let victim = tx.query_drop("UPDATE counters SET n = n + 1 WHERE id = 2").await;
+        let victim = tx
+            .query_drop("UPDATE counters SET n = n + 1 WHERE id = 2")
+            .await;
         match victim {
             Ok(()) => Err("the deadlock did not happen".into()),
             Err(error) => {
@@ -222,7 +251,10 @@ impl Harness for MySqlHarness {
     }
 
     fn server_addr(&self) -> Option<SocketAddr> {
-        Some(SocketAddr::new(self.opts.ip_or_hostname().parse().ok()?, self.opts.tcp_port()))
+        Some(SocketAddr::new(
+            self.opts.ip_or_hostname().parse().ok()?,
+            self.opts.tcp_port(),
+        ))
     }
 
     async fn setup_empty() -> Result<Self, HarnessError> {
@@ -234,7 +266,8 @@ impl Harness for MySqlHarness {
     }
 
     async fn tamper(&self) -> Result<(), HarnessError> {
-        self.run("UPDATE processed_events_migrations SET checksum = REPEAT('0', 64)").await
+        self.run("UPDATE processed_events_migrations SET checksum = REPEAT('0', 64)")
+            .await
     }
 
     async fn advance_schema(&self, compatible: bool) -> Result<(), HarnessError> {
@@ -260,11 +293,17 @@ impl Harness for MySqlHarness {
     async fn setup_restartable() -> Result<Self, HarnessError> {
         let server = tokio::task::spawn_blocking(MariaDbServer::start).await??;
         let url = server.url();
-        Self::world(&url, Some(Arc::new(server))).await?.migrated().await
+        Self::world(&url, Some(Arc::new(server)))
+            .await?
+            .migrated()
+            .await
     }
 
     async fn restart(&self) -> Result<(), HarnessError> {
-        let server = self.server.clone().ok_or("this world has no server of its own")?;
+        let server = self
+            .server
+            .clone()
+            .ok_or("this world has no server of its own")?;
         tokio::task::spawn_blocking(move || server.kill_and_restart()).await??;
         *self.outside.lock().await = Conn::new(self.opts.clone()).await?;
         Ok(())
@@ -272,7 +311,9 @@ impl Harness for MySqlHarness {
 
     async fn teardown(self) -> Result<(), HarnessError> {
         let mut outside = self.outside.into_inner();
-        outside.query_drop(format!("DROP DATABASE {}", self.name)).await?;
+        outside
+            .query_drop(format!("DROP DATABASE {}", self.name))
+            .await?;
         Ok(outside.disconnect().await?)
     }
 }

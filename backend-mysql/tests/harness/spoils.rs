@@ -1,18 +1,27 @@
 //! Schemas and settings that lose or double events on MySQL and MariaDB.
 
 const SPOILS: &[(&str, &str)] = &[
-    ("the table is MyISAM", "ALTER TABLE processed_events ENGINE = MyISAM"),
+    (
+        "the table is MyISAM",
+        "ALTER TABLE processed_events ENGINE = MyISAM",
+    ),
     (
         "the id folds case",
         "ALTER TABLE processed_events MODIFY event_id VARCHAR(191)
          CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL",
     ),
-    ("the id is short", "ALTER TABLE processed_events MODIFY event_id VARBINARY(64) NOT NULL"),
+    (
+        "the id is short",
+        "ALTER TABLE processed_events MODIFY event_id VARBINARY(64) NOT NULL",
+    ),
     (
         "the key lacks the source",
         "ALTER TABLE processed_events DROP PRIMARY KEY, ADD PRIMARY KEY (event_id)",
     ),
-    ("there is no key", "ALTER TABLE processed_events DROP PRIMARY KEY"),
+    (
+        "there is no key",
+        "ALTER TABLE processed_events DROP PRIMARY KEY",
+    ),
     (
         "there is another unique index",
         "ALTER TABLE processed_events ADD UNIQUE KEY other (event_type)",
@@ -36,5 +45,8 @@ pub(crate) const NAMES: &[&str] = &{
 
 /// What makes a world unfit in this way.
 pub(crate) fn sql(name: &str) -> Option<&'static str> {
-    SPOILS.iter().find(|(spoil, _)| *spoil == name).map(|(_, sql)| *sql)
+    SPOILS
+        .iter()
+        .find(|(spoil, _)| *spoil == name)
+        .map(|(_, sql)| *sql)
 }
