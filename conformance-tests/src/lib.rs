@@ -17,6 +17,7 @@
 //! in its [`Capabilities`]; the cases that need it are skipped, and each skip is printed.
 //! `docs/writing-a-backend.md` in the repository leads from an empty crate to a green suite.
 
+mod approved;
 mod capabilities;
 #[allow(clippy::panic, reason = "a case fails by panicking, as a test does")]
 mod cases;
@@ -34,6 +35,9 @@ mod steps;
 #[allow(clippy::panic, reason = "a case fails by panicking, as a test does")]
 mod world;
 
+pub use approved::approve;
 pub use capabilities::Capabilities;
 pub use harness::{Escape, Harness, HarnessError, StoreOptions};
-pub use runner::{CaseOutcome, CaseResult, names, records_names, report, run, run_records, skips};
+pub use runner::{
+    CaseOutcome, CaseResult, Skip, names, records_names, report, run, run_records, skips,
+};

@@ -15,10 +15,11 @@ macro_rules! suite {
     };
 }
 
-/// Makes a `#[test]` that the cases which a backend skips are those of an approved file, one line
-/// `case: capability` each, in the order of the rules.
+/// Makes a `#[test]` that the cases which a backend skips are those of an approved file in its
+/// `tests` folder, one line `case: capability` each, in the order of the rules.
 ///
-/// A skip that slips in unseen is a rule that nobody checks.
+/// A skip that slips in unseen is a rule that nobody checks. With ONCEONLY_BLESS=1 the test writes
+/// the file instead: look at the diff before you commit it.
 ///
 /// ```ignore
 /// onceonly_conformance::approved_skips!(harness::MyHarness, "skips.txt");
@@ -28,17 +29,8 @@ macro_rules! approved_skips {
     ($harness:ty, $file:literal) => {
         #[test]
         fn skips_are_the_approved_ones() {
-            let skips = $crate::skips::<$harness>();
-            let seen: Vec<String> = skips
-                .iter()
-                .map(|(case, lacks)| format!("{case}: {lacks}"))
-                .collect();
-            let approved: Vec<&str> = include_str!($file).lines().collect();
-            assert_eq!(
-                seen, approved,
-                "the skips seen differ from those of {}",
-                $file
-            );
+            let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/", $file);
+            $crate::approve(file, &$crate::skips::<$harness>());
         }
     };
 }

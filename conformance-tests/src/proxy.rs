@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
@@ -20,6 +21,8 @@ pub(crate) enum Cut {
     Before = 1,
     /// Forward it, let the server work, and close both sides without forwarding the answer.
     After = 2,
+    /// Forward it, keep both sides open, and never forward anything again.
+    Silence = 3,
 }
 
 /// Stands between a store and its server.
@@ -27,6 +30,7 @@ pub(crate) enum Cut {
 pub(crate) struct Proxy {
     addr: SocketAddr,
     cut: Arc<AtomicU8>,
+    severed: watch::Sender<()>,
     task: AbortHandle,
 }
 
@@ -36,14 +40,23 @@ impl Proxy {
         let addr = listener.local_addr()?;
         let cut = Arc::new(AtomicU8::new(Cut::Never as u8));
         let armed = Arc::clone(&cut);
+        let (severed, severing) = watch::channel(());
         let task = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(relay(client, server, Arc::clone(&armed)));
+                let (armed, mut severing) = (Arc::clone(&armed), severing.clone());
+                severing.mark_unchanged();
+                tokio::spawn(async move {
+                    tokio::select! {
+                        _ = relay(client, server, armed) => {}
+                        _ = severing.changed() => {}
+                    }
+                });
             }
         });
         Ok(Self {
             addr,
             cut,
+            severed,
             task: task.abort_handle(),
         })
     }
@@ -55,6 +68,11 @@ impl Proxy {
     /// Does this at the next COMMIT, once.
     pub(crate) fn arm(&self, cut: Cut) {
         self.cut.store(cut as u8, Ordering::SeqCst);
+    }
+
+    /// Closes every connection that is open now.
+    pub(crate) fn sever(&self) {
+        self.severed.send_replace(());
     }
 
     /// Whether what was armed has happened.
@@ -84,6 +102,11 @@ async fn relay(mut client: TcpStream, server: SocketAddr, cut: Arc<AtomicU8>) ->
                 let armed = cut.load(Ordering::SeqCst);
                 if armed != Cut::Never as u8 && bytes.windows(6).any(|word| word == b"COMMIT") {
                     cut.store(Cut::Never as u8, Ordering::SeqCst);
+                    if armed == Cut::Silence as u8 {
+                        server.write_all(bytes).await?;
+                        while client.read(&mut sent).await? > 0 {}
+                        return Ok(());
+                    }
                     if armed == Cut::After as u8 {
                         server.write_all(bytes).await?;
                         // The server has done its work when it has nothing more to say.

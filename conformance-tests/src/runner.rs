@@ -180,14 +180,35 @@ where
         .collect()
 }
 
-/// The cases that `H` skips, with the capability that each lacks.
+/// A case that a backend skips.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Skip {
+    /// The case's name.
+    pub case: &'static str,
+    /// The capability that the backend doesn't declare.
+    pub lacks: &'static str,
+}
+
+impl fmt::Display for Skip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.case, self.lacks)
+    }
+}
+
+/// The cases that `H` skips, in the order of the rules.
 #[must_use]
-pub fn skips<H: Harness>() -> Vec<(&'static str, &'static str)> {
+pub fn skips<H: Harness>() -> Vec<Skip> {
     let capabilities = H::capabilities();
-    let cases = cases::all::<H>();
+    let cases = cases::all::<H>().into_iter();
     cases
-        .iter()
-        .filter_map(|case| Some((case.name, case.lacks(&capabilities)?)))
+        .filter_map(|case| {
+            let lacks = case.lacks(&capabilities)?;
+            Some(Skip {
+                case: case.name,
+                lacks,
+            })
+        })
         .collect()
 }
 

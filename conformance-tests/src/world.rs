@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use onceonly::{Claim, ClaimStore, Event, StoreError, StoreErrorKind};
 
+use crate::proxy::Proxy;
 use crate::{Harness, StoreOptions, steps};
 
 /// Long enough that only a hang outlasts it.
@@ -66,6 +67,19 @@ impl<H: Harness> World<H> {
 
     pub(crate) async fn open_with(&self, options: &StoreOptions) -> Arc<H::Store> {
         Arc::new(must(self.store(options).await, "opening a store"))
+    }
+
+    /// A store that reaches its server through a proxy.
+    pub(crate) async fn open_behind_a_proxy(&self, connections: u32) -> (Proxy, Arc<H::Store>) {
+        let server = must(
+            self.server_addr().ok_or("no address"),
+            "asking where the server is",
+        );
+        let proxy = must(Proxy::start(server).await, "starting a proxy");
+        let mut options = StoreOptions::with_connections(connections);
+        options.via = Some(proxy.addr());
+        let store = self.open_with(&options).await;
+        (proxy, store)
     }
 
     /// Runs an effect for `account` inside the transaction.

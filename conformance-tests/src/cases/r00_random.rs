@@ -1,14 +1,13 @@
 //! All rules at once, in random order.
 
-use std::env;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use crate::Harness;
-use crate::random::{Stage, script};
+use crate::random::{Stage, cases, script, seed};
 use crate::world::{World, must};
 
 /// Random deliveries of a few events, at least two at any time: committed, failed, panicked, dropped
@@ -16,8 +15,8 @@ use crate::world::{World, must};
 pub(crate) async fn r0_random_interleavings<H: Harness>() {
     let world = World::<H>::new().await;
     let mut stage = Stage::new(world.clone()).await;
-    let seed = variable("ONCEONLY_SEED").unwrap_or_else(now);
-    let cases = u32::try_from(variable("ONCEONLY_CASES").unwrap_or(24)).unwrap_or(u32::MAX);
+    let seed = seed();
+    let cases = cases();
     println!("r0_random_interleavings: ONCEONLY_SEED={seed} ONCEONLY_CASES={cases}");
     let config = Config {
         cases,
@@ -52,18 +51,4 @@ pub(crate) async fn r0_random_interleavings<H: Harness>() {
     println!("r0_random_interleavings: {}", stage.coverage);
     drop(stage);
     world.done().await;
-}
-
-fn variable(name: &str) -> Option<u64> {
-    let text = env::var(name).ok()?;
-    Some(must(
-        text.parse(),
-        &format!("reading {name}, which must be a number"),
-    ))
-}
-
-fn now() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |now| now.as_nanos() as u64)
 }

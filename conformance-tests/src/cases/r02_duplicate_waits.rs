@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use onceonly::{ClaimStore, Handler};
 use tokio::task::JoinSet;
 
-use crate::world::{World, claimed, duplicate, event, must};
+use crate::world::{PATIENT, World, claimed, duplicate, event, must};
 use crate::{Harness, HarnessError, race};
 
 pub(crate) async fn r2_second_delivery_is_duplicate<H: Harness>() {
@@ -56,7 +56,7 @@ async fn waits_and_is_duplicate<H: Harness>(
 
 pub(crate) async fn r2_racing_deliveries_through_one_handler_run_apply_once<H: Harness>() {
     let world = World::<H>::new().await;
-    let handler = Handler::new(world.open(4).await).with_wait(crate::world::PATIENT);
+    let handler = Handler::new(world.open(4).await).with_wait(PATIENT);
     let runs = Arc::new(AtomicU32::new(0));
     let mut deliveries = JoinSet::new();
     for _ in 0..8 {
@@ -82,5 +82,58 @@ pub(crate) async fn r2_racing_deliveries_through_one_handler_run_apply_once<H: H
         "(duplicates, runs of apply)"
     );
     world.expect(&event("r2"), 1, "acme", 1).await;
+    world.done().await;
+}
+
+pub(crate) async fn r2_thirty_two_racing_claims_are_duplicates<H: Harness>() {
+    let world = World::<H>::new().await;
+    let (holder, racing) = (world.open(1).await, world.open(32).await);
+    let event = event("r2");
+    let mut tx = claimed(&*holder, &event).await;
+    world.credit(&mut tx, "acme").await;
+    let racers = race::start(&world, &vec![racing; 32], &event, "acme");
+    world.until_waiting(32).await;
+    must(holder.commit(tx).await, "committing the first");
+    race::finish(racers, 0).await;
+    world.expect(&event, 1, "acme", 1).await;
+    world.done().await;
+}
+
+pub(crate) async fn r2_delivery_of_another_handler_waits_and_is_duplicate<H: Harness>() {
+    let world = World::<H>::new().await;
+    let first = Handler::new(world.open(1).await).with_wait(PATIENT);
+    let second = Handler::new(world.open(1).await).with_wait(PATIENT);
+    let event = event("r2");
+    let mut racing = None;
+    let apply = async |tx: &mut _| {
+        world.effect(tx, "acme").await?;
+        let (world, event) = (world.clone(), event.clone());
+        let delivery = tokio::spawn({
+            let world = world.clone();
+            async move {
+                let apply = async |tx: &mut _| world.effect(tx, "acme").await;
+                must(
+                    second.handle(&event, apply).await,
+                    "delivering to the second handler",
+                )
+            }
+        });
+        world.until_waiting(1).await;
+        assert!(
+            !delivery.is_finished(),
+            "the second delivery ended while the first is open"
+        );
+        racing = Some(delivery);
+        Ok::<_, HarnessError>(())
+    };
+    must(
+        first.handle(&event, apply).await,
+        "delivering to the first handler",
+    );
+    if let Some(second) = racing {
+        let second = must(second.await, "joining the second delivery");
+        assert!(second.is_duplicate(), "both handlers processed the event");
+    }
+    world.expect(&event, 1, "acme", 1).await;
     world.done().await;
 }

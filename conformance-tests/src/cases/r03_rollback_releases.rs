@@ -1,10 +1,12 @@
 //! R3: the first rolls back, and exactly one of those who wait processes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use onceonly::{ClaimStore, HandleError, Handler};
+use onceonly::{Claim, ClaimStore, HandleError, Handler};
 use tokio::task::JoinSet;
 
+use crate::drops::after;
 use crate::world::{PATIENT, World, claimed, event, must};
 use crate::{Harness, HarnessError, race};
 
@@ -87,5 +89,47 @@ pub(crate) async fn r3_handlers_of_two_stores_process_once_after_failures<H: Har
         .count();
     assert_eq!(processed, 1, "deliveries that processed");
     world.expect(&event("r3"), 1, "acme", 1).await;
+    world.done().await;
+}
+
+pub(crate) async fn r3_racers_in_stores_of_their_own_one_processes_after_a_rollback<H: Harness>() {
+    one_processes::<H>(8, 8).await;
+}
+
+pub(crate) async fn r3_racers_that_fail_in_turn_let_the_next_process<H: Harness>() {
+    let world = World::<H>::new().await;
+    let store = world.open(10).await;
+    let event = event("r3");
+    let first = claimed(&*store, &event).await;
+    let claims = Arc::new(AtomicU32::new(0));
+    let mut racers = JoinSet::new();
+    for _ in 0..8 {
+        let (world, store, claims) = (world.clone(), Arc::clone(&store), Arc::clone(&claims));
+        let event = event.clone();
+        racers.spawn(async move {
+            let claim = store.claim(&event, PATIENT).await;
+            let Claim::Fresh(mut tx) = must(claim, "claiming after others failed") else {
+                return;
+            };
+            world.credit(&mut tx, "acme").await;
+            // The first five of them fail, in every way.
+            match claims.fetch_add(1, Ordering::SeqCst) {
+                0 | 2 => must(store.rollback(tx).await, "rolling back"),
+                1 | 3 => drop(tx),
+                4 => drop(after(1, store.commit(tx)).await),
+                _ => must(store.commit(tx).await, "committing"),
+            }
+        });
+    }
+    world.until_waiting(8).await;
+    must(store.rollback(first).await, "rolling the first back");
+    racers.join_all().await;
+    let claims = claims.load(Ordering::SeqCst);
+    // The fifth may have committed before its commit was dropped.
+    assert!(
+        (5..=6).contains(&claims),
+        "{claims} racers claimed, expected five that fail and at most one that processes"
+    );
+    world.expect(&event, 1, "acme", 1).await;
     world.done().await;
 }

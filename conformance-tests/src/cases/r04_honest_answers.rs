@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use onceonly::{Claim, ClaimStore, Handler, StoreErrorKind};
 
-use crate::world::{World, claimed, event, kind, must};
+use crate::world::{PATIENT, World, claimed, event, kind, must};
 use crate::{Harness, HarnessError};
 
 pub(crate) async fn r4_an_open_claim_is_never_a_duplicate<H: Harness>() {
@@ -56,5 +56,30 @@ pub(crate) async fn r4_other_keys_are_claimed_beside_an_open_claim<H: Harness>()
         }
     }
     must(store.commit(open).await, "committing the first key");
+    world.done().await;
+}
+
+pub(crate) async fn r4_lost_connection_is_never_a_duplicate<H: Harness>() {
+    let world = World::<H>::new().await;
+    let holder = world.open(2).await;
+    let (proxy, racing) = world.open_behind_a_proxy(2).await;
+    let event = event("r4");
+    let tx = claimed(&*holder, &event).await;
+    let waiting = tokio::spawn({
+        let event = event.clone();
+        async move { racing.claim(&event, PATIENT).await.map(drop) }
+    });
+    world.until_waiting(1).await;
+    proxy.sever();
+    let answer = must(waiting.await, "joining a claim whose connection is lost");
+    let answer = kind(answer, "a claim that waits and loses its connection");
+    assert_eq!(
+        answer,
+        StoreErrorKind::Unavailable,
+        "the claim that lost its connection"
+    );
+    must(holder.rollback(tx).await, "rolling back");
+    world.process(&holder, &event, "acme").await;
+    world.expect(&event, 1, "acme", 1).await;
     world.done().await;
 }

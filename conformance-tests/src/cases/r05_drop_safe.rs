@@ -7,7 +7,7 @@ use std::time::Duration;
 use onceonly::{Claim, ClaimStore, Handler, StoreErrorKind};
 use tokio::runtime::Builder;
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::drops::{Polled, after};
 use crate::world::{PATIENT, World, claimed, duplicate, event, must};
@@ -18,7 +18,7 @@ const POLLS: u32 = 64;
 
 pub(crate) async fn r5_dropped_transaction_frees_the_key<H: Harness>() {
     let world = World::<H>::new().await;
-    let store = world.open(2).await;
+    let store = world.open(1).await;
     let event = event("r5");
     for _ in 0..5 {
         let mut tx = claimed(&*store, &event).await;
@@ -72,7 +72,7 @@ pub(crate) async fn r5_claim_dropped_while_waiting_leaves_the_queue<H: Harness>(
         world.until_waiting(1).await;
         racers.shutdown().await;
         while must(world.waiting().await, "asking who waits") > 0 {
-            tokio::time::sleep(Duration::from_millis(2)).await;
+            sleep(Duration::from_millis(2)).await;
         }
     }
     must(store.rollback(tx).await, "rolling back");
@@ -262,5 +262,102 @@ pub(crate) async fn r5_dropping_outside_a_runtime_does_not_panic<H: Harness>() {
     world.process(&store, &event, "acme").await;
     world.expect(&event, 1, "acme", 1).await;
     world.expect(&event, 1, "nobody", 0).await;
+    world.done().await;
+}
+
+pub(crate) async fn r5_dropped_transaction_releases_eight_waiters<H: Harness>() {
+    let world = World::<H>::new().await;
+    let store = world.open(10).await;
+    let event = event("r5");
+    let mut tx = claimed(&*store, &event).await;
+    world.credit(&mut tx, "acme").await;
+    let racers = race::start(&world, &vec![Arc::clone(&store); 8], &event, "acme");
+    world.until_waiting(8).await;
+    drop(tx);
+    race::finish(racers, 1).await;
+    world.expect(&event, 1, "acme", 1).await;
+    world.done().await;
+}
+
+pub(crate) async fn r5_claim_of_a_held_key_dropped_at_every_poll_claims_nothing<H: Harness>() {
+    let world = World::<H>::new().await;
+    let (holder, racing) = (world.open(1).await, world.open(1).await);
+    let held = event("held");
+    let tx = claimed(&*holder, &held).await;
+    for polls in 1..POLLS {
+        let claim = tokio::spawn({
+            let (racing, held) = (Arc::clone(&racing), held.clone());
+            async move { drop(after(polls, racing.claim(&held, PATIENT)).await) }
+        });
+        let waits = loop {
+            if claim.is_finished() {
+                break false;
+            }
+            if must(world.waiting().await, "asking who waits") > 0 {
+                break true;
+            }
+            sleep(Duration::from_millis(1)).await;
+        };
+        claim.abort();
+        drop(claim.await);
+        if H::capabilities().concurrent_keys {
+            let other = event(&format!("other/{polls}"));
+            world.process(&racing, &other, "other").await;
+        }
+        // It dropped while it waited: more polls come only with the holder's end.
+        if waits && polls > 8 {
+            break;
+        }
+    }
+    must(holder.rollback(tx).await, "rolling back");
+    world.process(&racing, &held, "acme").await;
+    world.expect(&held, 1, "acme", 1).await;
+    world.done().await;
+}
+
+pub(crate) async fn r5_delivery_dropped_in_a_statement_frees_the_key<H: Harness>() {
+    let world = World::<H>::new().await;
+    let handler = Handler::new(world.open(1).await).with_wait(Duration::from_secs(20));
+    let event = event("r5");
+    let slowly = async |tx: &mut _| {
+        world.effect(tx, "acme").await?;
+        world.slow_statement(tx, 45).await
+    };
+    let slow = timeout(Duration::from_millis(300), handler.handle(&event, slowly)).await;
+    assert!(slow.is_err(), "the slow statement was not slow");
+    let apply = async |tx: &mut _| world.effect(tx, "acme").await;
+    let next = must(
+        handler.handle(&event, apply).await,
+        "delivering while the statement of a dropped delivery may still run",
+    );
+    assert!(!next.is_duplicate(), "a dropped delivery left its claim");
+    world.expect(&event, 1, "acme", 1).await;
+    world.done().await;
+}
+
+pub(crate) async fn r5_prune_dropped_at_every_poll_harms_nothing<H: Harness>() {
+    let world = World::<H>::new().await;
+    let store = world.open(1).await;
+    let day = Duration::from_secs(24 * 60 * 60);
+    for polls in 1..POLLS {
+        let (old, young) = (
+            event(&format!("old/{polls}")),
+            event(&format!("young/{polls}")),
+        );
+        world.process(&store, &old, "acme").await;
+        world.process(&store, &young, "acme").await;
+        must(world.age(&old, 2 * day).await, "making a claim older");
+        let pruned = after(polls, store.prune(day, 10)).await;
+        drop(must(
+            store.claim(&old, PATIENT).await,
+            "claiming after a dropped prune",
+        ));
+        duplicate(&*store, &young).await;
+        if let Polled::Ready(pruned) = pruned {
+            must(pruned, "pruning");
+            world.expect(&old, 0, "nobody", 0).await;
+            break;
+        }
+    }
     world.done().await;
 }

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use onceonly::{Claim, ClaimStore, StoreErrorKind};
+use onceonly::{Claim, ClaimStore, Handler, StoreError, StoreErrorKind};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::Harness;
 use crate::world::{PATIENT, World, claimed, event, kind, must};
+use crate::{Harness, HarnessError, StoreOptions};
+
+/// Together they hold the key for longer than the bound on the wait of the one behind them.
+const HOLDERS: u32 = 10;
 
 /// An upper bound of five times the promise, and room for a round trip.
 fn is_bounded(started: Instant, wait: Duration) {
@@ -97,20 +100,20 @@ pub(crate) async fn r6_maximal_wait_does_not_overflow<H: Harness>() {
 
 pub(crate) async fn r6_chain_of_holders_does_not_extend_the_wait<H: Harness>() {
     let world = World::<H>::new().await;
-    let store = world.open(10).await;
+    let store = world.open(12).await;
     let event = event("r6");
     let first = claimed(&*store, &event).await;
     let mut holders = JoinSet::new();
-    for _ in 0..6 {
+    for _ in 0..HOLDERS {
         let (store, event) = (Arc::clone(&store), event.clone());
         holders.spawn(async move {
             let tx = claimed(&*store, &event).await;
-            sleep(Duration::from_millis(700)).await;
+            sleep(Duration::from_millis(500)).await;
             must(store.rollback(tx).await, "rolling back");
         });
     }
-    world.until_waiting(6).await;
-    let wait = Duration::from_secs(1);
+    world.until_waiting(HOLDERS).await;
+    let wait = Duration::from_millis(600);
     let started = Instant::now();
     let racer = {
         let (store, event) = (Arc::clone(&store), event.clone());
@@ -157,5 +160,66 @@ pub(crate) async fn r6_timed_out_claim_leaves_a_usable_connection<H: Harness>() 
     }
     must(store.commit(tx).await, "committing the holder");
     world.process(&store, &event("last"), "acme").await;
+    world.done().await;
+}
+
+pub(crate) async fn r6_wait_counts_the_queue_of_a_handler<H: Harness>() {
+    let world = World::<H>::new().await;
+    let (holder, store) = (world.open(1).await, world.open(4).await);
+    let handler = Handler::new(store).with_wait(Duration::from_secs(1));
+    let event = event("r6");
+    let tx = claimed(&*holder, &event).await;
+    let mut deliveries = JoinSet::new();
+    for _ in 0..4 {
+        let (handler, event) = (handler.clone(), event.clone());
+        deliveries.spawn(async move {
+            let started = Instant::now();
+            let apply = async |_: &mut _| Ok::<_, HarnessError>(());
+            let answer = handler.handle(&event, apply).await;
+            is_bounded(started, Duration::from_secs(1));
+            match answer {
+                Ok(outcome) => panic!("a held event came out as {outcome:?}"),
+                Err(error) => error.as_store().map(StoreError::kind),
+            }
+        });
+    }
+    for answer in deliveries.join_all().await {
+        assert_eq!(
+            answer,
+            Some(StoreErrorKind::InFlight),
+            "a delivery of a held event"
+        );
+    }
+    assert_eq!(handler.in_flight(), 0, "keys in the handler's queue");
+    must(holder.rollback(tx).await, "rolling back");
+    world.process(handler.store(), &event, "acme").await;
+    world.done().await;
+}
+
+pub(crate) async fn r6_claim_without_a_free_connection_ends<H: Harness>() {
+    let world = World::<H>::new().await;
+    let mut options = StoreOptions::with_connections(1);
+    options.acquire_timeout = Duration::from_millis(500);
+    let store = world.open_with(&options).await;
+    let tx = claimed(&*store, &event("held")).await;
+    let started = Instant::now();
+    let answer = store
+        .claim(&event("other"), Duration::from_millis(500))
+        .await;
+    is_bounded(started, Duration::from_secs(1));
+    match answer {
+        // A store without a pool.
+        Ok(Claim::Fresh(other)) => drop(other),
+        Ok(Claim::Duplicate(_)) => panic!("a key that was never claimed is a duplicate"),
+        Err(error) => assert!(
+            matches!(
+                error.kind(),
+                StoreErrorKind::Unavailable | StoreErrorKind::InFlight
+            ),
+            "no connection was free, and the answer is {error:?}"
+        ),
+    }
+    must(store.rollback(tx).await, "rolling back");
+    world.process(&store, &event("other"), "acme").await;
     world.done().await;
 }

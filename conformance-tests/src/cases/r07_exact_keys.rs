@@ -1,100 +1,143 @@
 //! R7: identity is (source, event id), compared byte for byte.
 
-use onceonly::Event;
+use std::collections::BTreeSet;
+
+use onceonly::{Claim, ClaimStore, Event, EventId};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::string::string_regex;
+use proptest::test_runner::{Config, RngSeed, TestRunner};
 
 use crate::Harness;
-use crate::world::{World, duplicate, event, must};
+use crate::random::seed;
+use crate::world::{PATIENT, World, duplicate, must};
 
-/// Each of these is another key to a comparison of bytes, and the same to some collation, column
-/// type or conversion.
-const DISTINCT: &[&str] = &[
-    "a",
-    "A",
-    "a ",
-    " a",
-    "a  ",
-    "ａ",
-    "á",
-    "a\u{301}",
-    "â",
-    "aa", // case, padding, width, accents
-    "ß",
-    "ss",
-    "SS",
-    "ẞ",
-    "i",
-    "I",
-    "ı",
-    "İ",
-    "ﬁ",
-    "fi",
-    "æ",
-    "ae", // case folding and ligatures
-    "zw",
-    "z\u{200b}w",
-    "z\u{200d}w",
-    "z\u{ad}w",
-    "z\u{feff}w", // characters of no width
-    "😀",
-    "😁",
-    "💶",
-    "👍",
-    "👍🏽",
-    "\u{fffd}",
-    "?",
-    "??", // beyond the basic plane
-    "0",
-    "00",
-    "-0",
-    "1",
-    "01",
-    "1.0",
-    "1e3",
-    "1000",
-    "0x1",
-    "true",
-    "1 ",
-    "+1", // numbers
-    "NULL",
-    "null",
-    "Null",
-    "\\N",
-    "nan",
-    "NaN", // values
-    "ä",
-    "a\u{308}",
-    "Ä",
-    "ö",
-    "ø",
-    "ñ",
-    "n\u{303}",
-    "ñ ", // composed and not
-    "evt_1",
-    "EVT_1",
-    "evt-1",
-    "evt_1\u{a0}",
-    "evt_1\u{3000}",
-    "evt\u{2011}1", // spaces and dashes
-    "é",
-    "e\u{301}",
-    "e",
-    "É",
-    "è",
-    "Е",
-    "E",
-    "Ε", // Latin, Cyrillic and Greek look-alikes
+/// Ids that are the same to some collation, column type or conversion, and other bytes.
+const LOOK_ALIKES: &[(&str, &[&str])] = &[
+    (
+        "case",
+        &["a", "A", "evt_1", "EVT_1", "Evt_1", "i", "I", "ı", "İ"],
+    ),
+    ("padding", &["p", "p ", "p  ", " p", "p\u{a0}", "p\u{3000}"]),
+    ("width", &["w", "ｗ", "1w", "１w"]),
+    (
+        "accents",
+        &["e", "é", "è", "ê", "É", "o", "ö", "ø", "n", "ñ"],
+    ),
+    (
+        "normal forms",
+        &[
+            "\u{e9}", "e\u{301}", "\u{e4}", "a\u{308}", "\u{f1}", "n\u{303}", "\u{c5}", "\u{212b}",
+            "A\u{30a}",
+        ],
+    ),
+    (
+        "expansions",
+        &["ß", "ss", "SS", "ẞ", "ﬁ", "fi", "æ", "ae", "ǆ", "dž"],
+    ),
+    (
+        "no width",
+        &["zw", "z\u{200b}w", "z\u{200d}w", "z\u{ad}w", "z\u{feff}w"],
+    ),
+    (
+        "beyond the basic plane",
+        &["😀", "😁", "💶", "👍", "👍🏽", "\u{fffd}", "?", "??"],
+    ),
+    (
+        "numbers",
+        &[
+            "1", "01", "1.0", "+1", "1 ", "1e0", "0x1", "1e3", "1000", "0", "00", "-0",
+        ],
+    ),
+    (
+        "large numbers",
+        &["9007199254740993", "9007199254740992", "1e400", "1e401"],
+    ),
+    (
+        "values",
+        &[
+            "NULL", "null", "\\N", "NaN", "nan", "true", "TRUE", "t", "Infinity",
+        ],
+    ),
+    (
+        "alphabets",
+        &[
+            "E", "\u{415}", "\u{395}", "K", "\u{212a}", "\u{3a9}", "\u{2126}",
+        ],
+    ),
+    (
+        "dashes",
+        &["evt-1", "evt_1", "evt\u{2011}1", "evt\u{2013}1"],
+    ),
 ];
 
 pub(crate) async fn r7_keys_that_differ_in_any_byte_are_distinct<H: Harness>() {
     let world = World::<H>::new().await;
     let store = world.open(2).await;
-    for (before, id) in DISTINCT.iter().enumerate() {
-        world.process(&store, &event(id), "acme").await;
-        world.expect(&event(id), 1, "acme", before as u64 + 1).await;
+    for (why, ids) in LOOK_ALIKES {
+        all_are_distinct(&world, &store, why, ids).await;
     }
-    for id in DISTINCT {
-        duplicate(&*store, &event(id)).await;
+    world.done().await;
+}
+
+/// Processes each id once, in a source of its own, and then finds a duplicate of each.
+async fn all_are_distinct<H: Harness>(
+    world: &World<H>,
+    store: &H::Store,
+    why: &str,
+    ids: &[impl AsRef<str>],
+) {
+    let event = |id: &str| must(Event::new(why, id), "an event");
+    let mut processed = 0;
+    for id in ids {
+        match must(store.claim(&event(id.as_ref()), PATIENT).await, "claiming") {
+            Claim::Fresh(mut tx) => {
+                world.credit(&mut tx, why).await;
+                must(store.commit(tx).await, "committing");
+            }
+            Claim::Duplicate(_) => panic!(
+                "{:?} is said to be a duplicate, and differs ({why}) from all before it",
+                id.as_ref()
+            ),
+        }
+        processed += 1;
+        world.expect(&event(id.as_ref()), 1, why, processed).await;
     }
+    for id in ids {
+        duplicate(store, &event(id.as_ref())).await;
+    }
+}
+
+pub(crate) async fn r7_random_keys_are_distinct<H: Harness>() {
+    let world = World::<H>::new().await;
+    let store = world.open(2).await;
+    let seed = seed();
+    println!("r7_random_keys_are_distinct: ONCEONLY_SEED={seed}");
+    let config = Config {
+        rng_seed: RngSeed::Fixed(seed),
+        ..Config::default()
+    };
+    let mut runner = TestRunner::new(config);
+    let names = must(string_regex("\\PC{1,40}"), "a pattern for names");
+    let mut ids = BTreeSet::new();
+    for _ in 0..30 {
+        let id = must(names.new_tree(&mut runner), "a random name").current();
+        let mut shorter = id.clone();
+        shorter.pop();
+        ids.extend([
+            format!("{id} "),
+            format!(" {id}"),
+            format!("{id}0"),
+            format!("{id}{id}"),
+            id.to_lowercase(),
+            id.to_uppercase(),
+            shorter,
+            id,
+        ]);
+    }
+    let valid = ids
+        .into_iter()
+        .filter(|id| EventId::new(id.as_str()).is_ok());
+    all_are_distinct(&world, &store, "random", &valid.collect::<Vec<_>>()).await;
     world.done().await;
 }
 

@@ -1,9 +1,11 @@
 //! R9: a panic in `apply` rolls back and goes on.
 
+use std::sync::Arc;
+
 use onceonly::Handler;
 
-use crate::world::{PATIENT, World, event, must};
-use crate::{Harness, HarnessError};
+use crate::world::{PATIENT, World, claimed, event, must};
+use crate::{Harness, HarnessError, race};
 
 pub(crate) async fn r9_apply_panic_goes_on_and_the_next_delivery_processes<H: Harness>() {
     let world = World::<H>::new().await;
@@ -44,5 +46,24 @@ pub(crate) async fn r9_apply_panic_goes_on_and_the_next_delivery_processes<H: Ha
         "a panicked delivery made the next one a duplicate"
     );
     world.expect(&event("r9"), 1, "acme", 1).await;
+    world.done().await;
+}
+
+pub(crate) async fn r9_panic_with_an_open_transaction_releases_a_waiter<H: Harness>() {
+    let world = World::<H>::new().await;
+    let store = world.open(4).await;
+    let event = event("r9");
+    let mut tx = claimed(&*store, &event).await;
+    world.credit(&mut tx, "acme").await;
+    let racers = race::start(&world, &[Arc::clone(&store)], &event, "acme");
+    world.until_waiting(1).await;
+    let panicked = tokio::spawn(async move {
+        let _tx = tx;
+        panic!("planted");
+    });
+    let panicked: Result<(), _> = panicked.await;
+    assert!(panicked.is_err(), "a panic was swallowed");
+    race::finish(racers, 1).await;
+    world.expect(&event, 1, "acme", 1).await;
     world.done().await;
 }

@@ -81,3 +81,16 @@ pub(crate) async fn r11_rollback_after_an_escape_leaves_nothing_open<H: Harness>
         world.done().await;
     }
 }
+
+pub(crate) async fn r11_drop_after_an_escape_leaves_nothing_open<H: Harness>() {
+    for escape in H::escapes() {
+        let world = World::<H>::new().await;
+        let store = world.open(1).await;
+        let event = event("r11");
+        let mut tx = claimed(&*store, &event).await;
+        must(world.escape(&mut tx, escape).await, escape.name);
+        drop(tx);
+        check_fate(&world, &store, &event, *escape).await;
+        world.done().await;
+    }
+}

@@ -85,3 +85,24 @@ pub(crate) async fn r17_storm_leaves_other_keys_their_connections<H: Harness>() 
     world.expect(&event("hot"), 1, "other", 20).await;
     world.done().await;
 }
+
+pub(crate) async fn r17_storm_on_two_processes_holds_two_connections<H: Harness>() {
+    let world = World::<H>::new().await;
+    let first = Handler::new(world.open(50).await).with_wait(PATIENT);
+    let second = Handler::new(world.open(50).await).with_wait(PATIENT);
+    let leader = must(first.begin(&event("hot")).await, "leading").fresh();
+    let quiet = must(world.connections().await, "counting connections");
+    let deliveries = storm(&second).await;
+    world.until_waiting(1).await;
+    let stormy = must(world.connections().await, "counting connections");
+    // One for the waiting leader of the second process, and one for what it may need to cancel.
+    assert!(
+        stormy <= quiet + 2,
+        "connections: {quiet} before the storm on a second process, {stormy} in it"
+    );
+    if let Some(leader) = leader {
+        must(leader.commit().await, "committing the leader");
+    }
+    all_are_duplicates(deliveries).await;
+    world.done().await;
+}

@@ -6,8 +6,10 @@ mod ledger;
 mod play;
 mod running;
 mod script;
+mod settings;
 
 pub(crate) use coverage::Coverage;
 pub(crate) use ledger::Totals;
 pub(crate) use play::Stage;
 pub(crate) use script::script;
+pub(crate) use settings::{cases, seed};
