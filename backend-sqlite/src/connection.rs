@@ -64,7 +64,7 @@ impl Connector {
         connection.pragma_update(None, "fullfsync", true)?;
         connection.pragma_update(None, "checkpoint_fullfsync", true)?;
         if let Some(on_open) = &self.config.on_open {
-            on_open(&connection)?;
+            on_open(&connection).map_err(without_sql)?;
         }
         connection.busy_timeout(Duration::ZERO)?;
         if role == Role::Read {
@@ -83,6 +83,16 @@ impl Connector {
             ));
         }
         Ok(())
+    }
+}
+
+/// The text of a statement of the team's own may hold the key of an encrypting build.
+fn without_sql(error: rusqlite::Error) -> rusqlite::Error {
+    match error {
+        rusqlite::Error::SqlInputError { error, .. } => {
+            rusqlite::Error::SqliteFailure(error, Some("a statement of on_open failed".to_owned()))
+        }
+        error => error,
     }
 }
 

@@ -58,10 +58,13 @@ fn is_missing_table(error: &rusqlite::Error) -> bool {
 pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
     match error.sqlite_error() {
         Some(error) => {
-            // The low byte of an extended code is its primary code. A plain SQLITE_LOCKED is a
-            // conflict inside the same connection, which no repetition heals.
-            error.extended_code & 0xff == ffi::SQLITE_BUSY
-                || error.extended_code == ffi::SQLITE_LOCKED_SHAREDCACHE
+            // The low byte of an extended code is its primary code. SQLITE_PROTOCOL is a race for
+            // a write-ahead log. A plain SQLITE_LOCKED is a conflict inside the same connection,
+            // which no repetition heals.
+            matches!(
+                error.extended_code & 0xff,
+                ffi::SQLITE_BUSY | ffi::SQLITE_PROTOCOL
+            ) || error.extended_code == ffi::SQLITE_LOCKED_SHAREDCACHE
         }
         None => false,
     }

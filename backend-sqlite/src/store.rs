@@ -414,9 +414,9 @@ impl ClaimStore for SqliteStore {
         Ok(pruned)
     }
 
-    /// Whether it was `SQLITE_BUSY` in any of its forms, or `SQLITE_LOCKED_SHAREDCACHE`. `apply`
-    /// meets them only on databases that it attached or opened itself: a claim's transaction has
-    /// its file's write lock from the start.
+    /// Whether it was `SQLITE_BUSY` in any of its forms, `SQLITE_PROTOCOL` or
+    /// `SQLITE_LOCKED_SHAREDCACHE`. `apply` meets them only on databases that it attached or opened
+    /// itself: a claim's transaction has its file's write lock from the start.
     fn is_conflict(&self, error: &(dyn Error + 'static)) -> bool {
         error::is_conflict(error)
     }
