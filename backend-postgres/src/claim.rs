@@ -26,7 +26,7 @@ pub(crate) async fn claim(
         let token = ClaimToken::random();
         connection.on_drop = OnDrop::Cancel;
         let insert = insert(&connection, &store.shared.statements, event, &token);
-        let Some(answer) = deadline.limit(insert).await else {
+        let Some((begun, answer)) = deadline.limit(insert).await else {
             return Err(give_up(connection).await);
         };
         connection.on_drop = OnDrop::RollBack;
@@ -59,7 +59,7 @@ pub(crate) async fn claim(
             Some(_) => return Err(failed(error, "claiming")),
             // The server closed it while it was idle in the pool. Each try uses up one such
             // connection, so this ends.
-            None if connection.is_reused() => {
+            None if !begun && connection.is_reused() => {
                 connection.on_drop = OnDrop::Close;
                 drop(connection);
                 connection = store.acquire().await?;
@@ -73,13 +73,13 @@ pub(crate) async fn claim(
 }
 
 /// Opens the transaction and inserts, in one round trip: requests go out in the order in which
-/// their futures are first polled.
+/// their futures are first polled. Says beside the answer whether BEGIN succeeded.
 async fn insert(
     connection: &Connection,
     statements: &Statements,
     event: &Event,
     token: &ClaimToken,
-) -> Result<u64, tokio_postgres::Error> {
+) -> (bool, Result<u64, tokio_postgres::Error>) {
     let begin = statements.begin(token);
     let event_type = event.event_type().map(|event_type| event_type.as_str());
     let (hex, bytes) = (token.hex(), token.bytes());
@@ -95,8 +95,7 @@ async fn insert(
         connection.execute_typed(statements.claim(), &parameters),
     )
     .await;
-    begun?;
-    inserted
+    (begun.is_ok(), begun.and(inserted))
 }
 
 /// The INSERT failed because it ran outside of the transaction that BEGIN should have opened.

@@ -9,15 +9,24 @@ use std::time::Duration;
 use onceonly::{StoreError, StoreErrorKind};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_postgres::CancelToken;
 
 use crate::connection::{Connection, OnDrop};
-use crate::error::{failed, plain_code};
+use crate::connector::Canceller;
+use crate::error::{chain, failed, plain_code};
 
 /// How long a statement that was under way may go on before it is cancelled.
 pub(crate) const GRACE: Duration = Duration::from_millis(200);
 
 /// How long the server may take to act on a cancel request.
 const CANCEL_LIMIT: Duration = Duration::from_millis(500);
+
+/// When to ask again.
+const CANCEL_AGAIN: Duration = Duration::from_millis(150);
+
+/// How long a cancel request may take. It outlives whoever waits for its effect, so that its
+/// connection is not closed early.
+const REQUEST_LIMIT: Duration = Duration::from_secs(10);
 
 type Rollback =
     Pin<Box<dyn Future<Output = (Connection, Result<(), tokio_postgres::Error>)> + Send>>;
@@ -59,13 +68,13 @@ pub(crate) fn unwind(
         }
         // A cancel request may hit whatever runs when it arrives: from here on it is only closed.
         let cancelled = timeout(CANCEL_LIMIT, async {
-            if let Err(error) = canceller.cancel(token).await {
-                tracing::warn!(
-                    error = %crate::error::chain(&*error),
-                    "a statement could not be cancelled; its connection is closed"
-                );
+            loop {
+                tokio::spawn(cancel(Arc::clone(&canceller), token.clone()));
+                // One that came before its statement did nothing.
+                if let Ok((_closed, answer)) = timeout(CANCEL_AGAIN, &mut rollback).await {
+                    return answer;
+                }
             }
-            rollback.await.1
         });
         match cancelled.await {
             Ok(Ok(())) => Ok(()),
@@ -89,4 +98,16 @@ async fn roll_back(connection: Connection) -> (Connection, Result<(), tokio_post
         answer = connection.batch_execute("ROLLBACK").await;
     }
     (connection, answer)
+}
+
+async fn cancel(canceller: Arc<Canceller>, token: CancelToken) {
+    let reason = match timeout(REQUEST_LIMIT, canceller.cancel(token)).await {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => chain(&*error),
+        Err(_) => "no answer".to_owned(),
+    };
+    tracing::warn!(
+        reason,
+        "a statement could not be cancelled; its connection is closed"
+    );
 }
