@@ -46,7 +46,6 @@ fn facts(table: &str, nonce: Nonce) -> String {
     let history = text(&format!("{table}_migrations"));
     let table = text(table);
     let here = format!("TABLE_SCHEMA = DATABASE() AND TABLE_NAME = {table}");
-    let setting = |name| format!("SELECT 'setting', '{name}', @@GLOBAL.{name}");
     [
         "SELECT 'database', DATABASE()".into(),
         format!(
@@ -69,17 +68,17 @@ fn facts(table: &str, nonce: Nonce) -> String {
             "SELECT 'history', TABLE_NAME FROM information_schema.TABLES \
              WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = {history}"
         ),
-        setting("innodb_flush_log_at_trx_commit"),
-        setting("log_bin"),
-        setting("sync_binlog"),
-        setting("binlog_format"),
+        // Unlike @@, this says nothing about a variable that a version does not have.
+        "SHOW GLOBAL VARIABLES WHERE Variable_name IN \
+         ('innodb_flush_log_at_trx_commit', 'log_bin', 'sync_binlog', 'binlog_format')"
+            .into(),
         "ROLLBACK AND NO CHAIN NO RELEASE".into(),
         format!("SELECT x'{nonce}'"),
     ]
     .join("; ")
 }
 
-/// Rows of text, each with its topic first.
+/// Rows of text, each with its topic first, which of a setting is its name.
 struct Facts(Vec<Row>);
 
 impl Facts {
@@ -93,10 +92,8 @@ impl Facts {
     }
 
     fn setting(&self, name: &str) -> String {
-        self.of("setting")
-            .find(|[setting, ..]| setting == name)
-            .map(|[_, value, _]| value)
-            .unwrap_or_default()
+        let value = self.of(name).next().map(|[value, ..]| value);
+        value.unwrap_or_default()
     }
 }
 

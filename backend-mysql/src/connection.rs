@@ -55,14 +55,14 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(mut conn: Conn) -> Self {
+    pub(crate) fn new(mut conn: Conn, runtime: Handle) -> Self {
         // If apply swaps the connection for another one, the driver resets the one that got out.
         conn.reset_connection(true);
         Self {
             server: Server::of(&conn),
             conn: Some(conn),
             phase: Phase::Clean,
-            runtime: Handle::current(),
+            runtime,
         }
     }
 
@@ -119,11 +119,9 @@ impl Connection {
         Some(reply)
     }
 
-    /// The next request opens a transaction before it ends it.
-    pub(crate) fn begin(&mut self) {
-        if self.phase == Phase::Clean {
-            self.phase = Phase::Open;
-        }
+    /// The last request ended its transaction and said so.
+    pub(crate) fn settled(&mut self) {
+        self.phase = Phase::Clean;
     }
 
     /// Sends a request that ends every transaction and then selects the nonce; afterwards the

@@ -6,13 +6,15 @@ use onceonly::{StoreError, StoreErrorKind};
 use tokio::time::sleep;
 
 use crate::connection::Connection;
+use crate::error;
 use crate::proof::Nonce;
 use crate::reply::bytes;
 use crate::statements::Statements;
 
 /// Rows per transaction. A claim of one of these keys waits for as long as one such batch takes.
 const BATCH: u32 = 200;
-const TRIES: u32 = 5;
+const RETRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Deletes at most `limit` claims that are older, and says how many.
 ///
@@ -31,6 +33,7 @@ pub(crate) async fn run(
     }
     let mut deleted = 0;
     let mut left = limit;
+    let mut conflicts = 0;
     while left > 0 {
         let nonce = Nonce::random();
         let text = statements.expired(micros, left.min(BATCH), nonce);
@@ -44,9 +47,18 @@ pub(crate) async fn run(
         }
         // One order for all who prune at the same time.
         keys.sort_unstable();
-        let count = delete(connection, statements, &keys, micros).await?;
-        deleted += count;
-        left = left.saturating_sub(u32::try_from(count).unwrap_or(u32::MAX));
+        match delete(connection, statements, &keys, micros).await {
+            Ok(count) => {
+                deleted += count;
+                left = left.saturating_sub(u32::try_from(count).unwrap_or(u32::MAX));
+            }
+            Err(error) if error.kind() == StoreErrorKind::Conflict && conflicts < RETRIES => {
+                conflicts += 1;
+                connection.roll_back().await.map_err(|_| error)?;
+                sleep(PAUSE * conflicts).await;
+            }
+            Err(error) => return Err(error),
+        }
     }
     Ok(deleted)
 }
@@ -57,24 +69,14 @@ async fn delete(
     keys: &[(Vec<u8>, Vec<u8>)],
     micros: u64,
 ) -> Result<u64, StoreError> {
-    let mut tries = 1;
-    loop {
-        let nonce = Nonce::random();
-        let text = statements.prune(keys, micros, nonce);
-        connection.begin();
-        let reply = connection.conclude(&text, nonce).await;
-        let affected = reply.affected;
-        match reply.proven(nonce) {
-            Ok(_) => return Ok(affected),
-            Err(error) if error.kind() == StoreErrorKind::Conflict && tries < TRIES => {
-                connection
-                    .roll_back()
-                    .await
-                    .map_err(|_| StoreError::new(StoreErrorKind::Unavailable, "connection lost"))?;
-                sleep(Duration::from_millis(u64::from(10 * tries))).await;
-                tries += 1;
-            }
-            Err(error) => return Err(error),
-        }
-    }
+    let (nonce, done) = (Nonce::random(), Nonce::random());
+    let text = statements.prune(keys, micros, nonce, done);
+    let reply = connection
+        .contend(&text, nonce)
+        .await
+        .ok_or_else(error::out_of_step)?;
+    let affected = reply.affected;
+    reply.proven(done)?;
+    connection.settled();
+    Ok(affected)
 }

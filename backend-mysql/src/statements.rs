@@ -11,6 +11,10 @@ const BEGIN: &str = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANS
 /// After an error: gives the session back the lock wait that [`Statements::contend`] took.
 const RESTORE: &str = "SET SESSION innodb_lock_wait_timeout = @onceonly_lock_wait";
 
+/// A key that is pruned may have been pruned and claimed again by others in the meantime: seconds
+/// before the batch lets go of its locks.
+const PRUNE_LOCK_WAIT: u64 = 1;
+
 /// The texts for one claim table.
 #[derive(Debug, Clone)]
 pub(crate) struct Statements {
@@ -83,22 +87,32 @@ impl Statements {
         )
     }
 
-    /// Deletes these keys, each by the primary key and only if it is still that old.
-    pub(crate) fn prune(&self, keys: &[(Vec<u8>, Vec<u8>)], micros: u64, nonce: Nonce) -> String {
-        let mut text = BEGIN.to_owned();
-        for (source, id) in keys {
-            // The sum keeps the index on received_at, which holds open claims, out of the plan.
-            text.push_str(&format!(
-                "; DELETE FROM {} WHERE source = x'{}' AND event_id = x'{}' \
-                 AND received_at + INTERVAL 0 SECOND < {}",
-                self.table,
-                hex::encode(source),
-                hex::encode(id),
-                cutoff(micros),
-            ));
-        }
-        text.push_str(&format!("; {COMMIT}; SELECT x'{nonce}'"));
-        text
+    /// Deletes these keys, each by the primary key and only if it is still that old, and commits.
+    pub(crate) fn prune(
+        &self,
+        keys: &[(Vec<u8>, Vec<u8>)],
+        micros: u64,
+        nonce: Nonce,
+        done: Nonce,
+    ) -> String {
+        let cutoff = cutoff(micros);
+        let deletes: Vec<String> = keys
+            .iter()
+            .map(|(source, id)| {
+                // The sum keeps the index on received_at, which holds open claims, out of the plan.
+                format!(
+                    "DELETE /* {nonce} */ FROM {} WHERE source = x'{}' AND event_id = x'{}' \
+                     AND received_at + INTERVAL 0 SECOND < {cutoff}",
+                    self.table,
+                    hex::encode(source),
+                    hex::encode(id),
+                )
+            })
+            .collect();
+        format!(
+            "{}; {COMMIT}; SELECT x'{done}'",
+            contend(nonce, PRUNE_LOCK_WAIT, &deletes.join("; "))
+        )
     }
 }
 

@@ -12,6 +12,7 @@ use onceonly::{
     StoreErrorKind,
 };
 use onceonly_migrations::DEFAULT_TABLE;
+use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
@@ -184,9 +185,13 @@ impl MySqlStore {
     }
 
     async fn connection(&self) -> Result<Connection, StoreError> {
+        let runtime = Handle::try_current().map_err(|outside| {
+            StoreError::new(StoreErrorKind::Unsupported, "a Tokio runtime is needed")
+                .with_source(outside)
+        })?;
         let limit = self.inner.acquire_timeout;
         match timeout(limit, self.inner.pool.get_conn()).await {
-            Ok(Ok(conn)) => Ok(Connection::new(conn)),
+            Ok(Ok(conn)) => Ok(Connection::new(conn, runtime)),
             Ok(Err(error)) => Err(error::connecting(error, &self.inner.address)),
             Err(_) => Err(StoreError::new(
                 StoreErrorKind::Unavailable,

@@ -1,4 +1,10 @@
 //! Futures and transactions that are dropped, and what the server and the pool see of it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test states what it expects"
+)]
 
 mod harness;
 

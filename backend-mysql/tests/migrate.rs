@@ -1,4 +1,10 @@
 //! Migrations, the check, and the errors of a database that is not there.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test states what it expects"
+)]
 
 mod harness;
 

@@ -1,4 +1,10 @@
 //! A pool of the team's own, with the options that make claiming harder.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test states what it expects"
+)]
 
 mod harness;
 

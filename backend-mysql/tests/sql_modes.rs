@@ -1,4 +1,10 @@
 //! Session settings of the team's that change what a statement means.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test states what it expects"
+)]
 
 mod harness;
 
