@@ -101,6 +101,9 @@ pub(crate) struct Load {
     /// Decides what is delivered when and what is planted in it; random unless given.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
+    /// Ends a random busy session of the server every so many milliseconds.
+    #[arg(long, value_name = "MILLISECONDS")]
+    pub(crate) kill_every: Option<NonZeroU32>,
     /// Does wrong now and then, so that the judge must report it.
     #[arg(long, value_enum, num_args = 0..=1, default_missing_value = "all")]
     pub(crate) sabotage: Option<Sabotage>,

@@ -36,6 +36,10 @@ pub(crate) trait Database: Send + Sync + 'static {
     /// Writes an effect outside.
     async fn effect_outside(&self, effect: Effect) -> Result<(), Failure>;
 
+    /// Ends one session that a store has a transaction open in, outside. Fails where there are no
+    /// sessions.
+    async fn kill_one(&self) -> Result<(), Failure>;
+
     /// Reads ledger and claims, outside.
     async fn evidence(&self) -> Result<Evidence, Failure>;
 }

@@ -4,7 +4,6 @@ mod attempt;
 mod planted;
 
 use std::collections::HashSet;
-use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,7 +16,7 @@ use crate::Failure;
 use crate::arguments::{Deliver, Kind, Load};
 use crate::counts::Counts;
 use crate::database::{Database, MySql, Postgres, Sqlite};
-use crate::delivery::{Delivery, Plan, PlanKind};
+use crate::delivery::{Answer, Delivery, Plan, PlanKind};
 use crate::journal::{Journal, Line};
 use crate::sabotage::Saboteur;
 use crate::schedule::{HANDLERS, schedule};
@@ -64,10 +63,14 @@ async fn on<D: Database>(database: D, deliver: &Deliver) -> Result<(), Failure> 
         },
         deliveries: schedule(size, seed),
         next: AtomicUsize::new(0),
+        sessions: match deliver.load.kill_every {
+            Some(_) => Sessions::Killed,
+            None => Sessions::Safe,
+        },
         seen: Mutex::default(),
     });
     let started = Instant::now();
-    run.schedule(deliver.load.concurrency).await?;
+    run.schedule(&deliver.load).await?;
     run.redeliver(size.events).await?;
     run.conclude(size.deliveries, size.events, started.elapsed())
 }
@@ -76,7 +79,15 @@ struct Run<D: Database> {
     attempt: Attempt<D>,
     deliveries: Vec<Delivery>,
     next: AtomicUsize,
+    sessions: Sessions,
     seen: Mutex<Seen>,
+}
+
+/// Whether sessions of the server are ended under the deliveries.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sessions {
+    Safe,
+    Killed,
 }
 
 /// What was answered so far.
@@ -84,14 +95,14 @@ struct Run<D: Database> {
 struct Seen {
     counts: Counts,
     done: HashSet<u32>,
-    /// The first few errors that nothing planted explains, in full.
-    surprises: Vec<String>,
+    /// Answers that nothing planted explains, shown in full: the first few.
+    surprises: u32,
 }
 
 impl<D: Database> Run<D> {
-    async fn schedule(self: &Arc<Self>, concurrency: NonZeroU32) -> Result<(), Failure> {
+    async fn schedule(self: &Arc<Self>, load: &Load) -> Result<(), Failure> {
         let mut workers = JoinSet::new();
-        for _ in 0..concurrency.get() {
+        for _ in 0..load.concurrency.get() {
             let run = Arc::clone(self);
             workers.spawn(async move {
                 while let number = run.next.fetch_add(1, Ordering::Relaxed)
@@ -105,12 +116,18 @@ impl<D: Database> Run<D> {
         }
         let mut ticks = tokio::time::interval(Duration::from_secs(5));
         ticks.tick().await;
+        let every = load.kill_every.map_or(Duration::MAX, |every| {
+            Duration::from_millis(every.get().into())
+        });
         loop {
             tokio::select! {
                 joined = workers.join_next() => match joined {
                     Some(worker) => worker??,
                     None => return Ok(()),
                 },
+                () = tokio::time::sleep(every), if self.sessions == Sessions::Killed => {
+                    self.attempt.database.kill_one().await?;
+                }
                 _ = ticks.tick() => println!("  {}", self.seen().counts.progress()),
             }
         }
@@ -160,12 +177,12 @@ impl<D: Database> Run<D> {
         if attempted.answer.is_200() {
             seen.done.insert(delivery.event);
         }
-        if !attempted.answer.is_expected(plan) && seen.surprises.len() < 10 {
+        if !self.is_expected(attempted.answer, plan) && seen.surprises < 10 {
             let Delivery { event, plan, .. } = delivery;
             let detail = attempted.detail.unwrap_or_default();
             let surprise = format!("delivery {number} of event {event} ({plan:?}): {detail}");
             eprintln!("  UNEXPECTED {}: {surprise}", attempted.answer);
-            seen.surprises.push(surprise);
+            seen.surprises += 1;
         }
         Ok(())
     }
@@ -174,7 +191,10 @@ impl<D: Database> Run<D> {
         let seen = self.seen();
         println!("delivered in {:.1} s:", took.as_secs_f64());
         print!("{}", seen.counts);
-        for (answer, plan, count) in seen.counts.unexpected() {
+        let all = seen.counts.iter();
+        for (answer, plan, count) in
+            all.filter(|(answer, plan, _)| !self.is_expected(*answer, *plan))
+        {
             println!("  UNEXPECTED: {count} x {answer} in deliveries planned as {plan}");
         }
         if let Some(done) = self.attempt.saboteur.done() {
@@ -185,6 +205,11 @@ impl<D: Database> Run<D> {
             return Err(format!("{missing} events never got a 200").into());
         }
         seen.counts.require(deliveries)
+    }
+
+    fn is_expected(&self, answer: Answer, plan: PlanKind) -> bool {
+        answer.is_expected(plan)
+            || (self.sessions == Sessions::Killed && answer.is_of_killed_session())
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {

@@ -189,6 +189,14 @@ impl Answer {
         )
     }
 
+    /// Whether a session that was killed under a delivery explains it.
+    pub(crate) const fn is_of_killed_session(self) -> bool {
+        matches!(
+            self,
+            Self::Unavailable | Self::CommitUnknown | Self::EndedAbsent | Self::StatementFailed
+        )
+    }
+
     /// Whether a run without trouble may give it to a delivery with this plan.
     pub(crate) const fn is_expected(self, plan: PlanKind) -> bool {
         match self {

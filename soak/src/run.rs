@@ -47,6 +47,9 @@ pub(crate) fn main(run: &Run) -> Result<(), Failure> {
     if let Some(seed) = load.seed {
         deliver.arg(format!("--seed={seed}"));
     }
+    if let Some(every) = load.kill_every {
+        deliver.arg(format!("--kill-every={every}"));
+    }
     if let Some(sabotage) = load.sabotage {
         deliver.arg(format!("--sabotage={}", sabotage.name()));
     }

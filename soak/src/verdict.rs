@@ -70,6 +70,10 @@ pub(crate) struct Verdict {
     events: usize,
     applied_once: usize,
     answered: usize,
+    /// Answers duplicate to deliveries that began before the commit that they lost to.
+    raced: usize,
+    /// Drops in the commit and unknown commits: committed, and not.
+    open: (usize, usize),
     wrongs: BTreeMap<Wrong, Vec<u32>>,
 }
 
@@ -132,6 +136,14 @@ impl Verdict {
             !by.is_some_and(|line| line.answer.may_have_committed())
         });
         self.add(Wrong::FailedWithEffect, event, failed.count());
+        for line in lines
+            .iter()
+            .filter(|line| line.answer.may_have_committed() && line.answer != Answer::Processed)
+        {
+            let committed = usize::from(effects.contains(&line.delivery));
+            self.open.0 += committed;
+            self.open.1 += 1 - committed;
+        }
         self.order(event, lines);
     }
 
@@ -144,6 +156,10 @@ impl Verdict {
             .min()
             .unwrap_or(u64::MAX);
         let duplicates = lines.iter().filter(|line| line.answer == Answer::Duplicate);
+        self.raced += duplicates
+            .clone()
+            .filter(|line| line.began < first_commit)
+            .count();
         let early = duplicates.filter(|line| line.ended < first_commit).count();
         self.add(Wrong::AnsweredTooEarly, event, early);
         let answered = lines.iter().filter(|line| line.answer.is_200());
@@ -167,6 +183,17 @@ impl fmt::Display for Verdict {
         writeln!(f, "  {:>7}  events", self.events)?;
         writeln!(f, "  {:>7}  events applied exactly once", self.applied_once)?;
         writeln!(f, "  {:>7}  events answered 200", self.answered)?;
+        writeln!(
+            f,
+            "  {:>7}  duplicates that raced with the commit",
+            self.raced
+        )?;
+        let (committed, absent) = self.open;
+        writeln!(
+            f,
+            "  {:>7}  commits dropped or unknown ({committed} took place, {absent} did not)",
+            committed + absent
+        )?;
         for (wrong, text) in Wrong::ALL {
             let events = self.wrongs.get(&wrong).map_or(&[][..], Vec::as_slice);
             write!(f, "  {:>7}  {text}", events.len())?;

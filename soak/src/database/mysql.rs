@@ -76,6 +76,18 @@ impl Database for MySql {
         Ok(outside.disconnect().await?)
     }
 
+    async fn kill_one(&self) -> Result<(), Failure> {
+        let sql = "SELECT trx_mysql_thread_id FROM information_schema.innodb_trx
+                   JOIN information_schema.processlist ON id = trx_mysql_thread_id
+                   WHERE db = DATABASE() AND id <> CONNECTION_ID() ORDER BY RAND() LIMIT 1";
+        let mut outside = self.outside().await?;
+        if let Some(session) = outside.query_first::<u64, _>(sql).await? {
+            // It may have ended by itself.
+            let _gone = outside.query_drop(format!("KILL {session}")).await;
+        }
+        Ok(outside.disconnect().await?)
+    }
+
     async fn evidence(&self) -> Result<Evidence, Failure> {
         let mut outside = self.outside().await?;
         let effects: Vec<(i64, i64)> = outside

@@ -72,6 +72,14 @@ impl Database for Postgres {
         insert(&self.outside().await?, effect).await
     }
 
+    async fn kill_one(&self) -> Result<(), Failure> {
+        let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                   WHERE datname = current_database() AND pid <> pg_backend_pid()
+                   AND backend_type = 'client backend' AND state <> 'idle'
+                   ORDER BY random() LIMIT 1";
+        Ok(self.outside().await?.batch_execute(sql).await?)
+    }
+
     async fn evidence(&self) -> Result<Evidence, Failure> {
         let outside = self.outside().await?;
         let effects = format!("SELECT event, delivery FROM {LEDGER}");

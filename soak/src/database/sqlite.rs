@@ -94,6 +94,10 @@ impl Database for Sqlite {
             .await
     }
 
+    async fn kill_one(&self) -> Result<(), Failure> {
+        Err("SQLite has no sessions: leave --kill-every out".into())
+    }
+
     async fn evidence(&self) -> Result<Evidence, Failure> {
         self.outside(|connection| {
             let effects = connection
