@@ -3,3 +3,4 @@
 mod harness;
 
 onceonly_conformance::suite!(harness::PostgresHarness);
+onceonly_conformance::suite_records!(harness::PostgresHarness);
