@@ -156,10 +156,13 @@ pub(crate) async fn duplicate<S: ClaimStore>(store: &S, event: &Event) {
     }
 }
 
-/// The kind of the error that must have come.
+/// The kind of the error that must have come; the log of a failed case has all of it.
 pub(crate) fn kind<T>(result: Result<T, StoreError>, what: &str) -> StoreErrorKind {
     match result {
         Ok(_) => panic!("{what} succeeded"),
-        Err(error) => error.kind(),
+        Err(error) => {
+            println!("{what}: {error:?}");
+            error.kind()
+        }
     }
 }
