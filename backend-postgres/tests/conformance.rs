@@ -4,3 +4,4 @@ mod harness;
 
 onceonly_conformance::suite!(harness::PostgresHarness);
 onceonly_conformance::suite_records!(harness::PostgresHarness);
+onceonly_conformance::approved_skips!(harness::PostgresHarness, "skips.txt");
