@@ -1,7 +1,10 @@
 //! SQLite's calls block, so they run on tokio's blocking threads.
 
+use std::time::Duration;
+
 use onceonly::{StoreError, StoreErrorKind};
 use tokio::runtime::Handle;
+use tokio::time::timeout;
 
 /// Runs `work` on a blocking thread. When this future is dropped, or the runtime goes away, the
 /// work or its value is dropped: both own whatever has to be cleaned up.
@@ -30,5 +33,19 @@ pub(crate) fn runtime() -> Result<Handle, StoreError> {
             "not called on a tokio runtime, whose blocking threads SQLite needs",
         )
         .with_source(error)
+    })
+}
+
+/// Runs `work` on a blocking thread, if there is one in time.
+pub(crate) async fn bounded<T: Send + 'static>(
+    limit: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, StoreError> {
+    runtime()?;
+    timeout(limit, blocking(work)).await.unwrap_or_else(|_| {
+        Err(StoreError::new(
+            StoreErrorKind::Unavailable,
+            format!("no blocking thread, or no answer from the disk, within {limit:?}"),
+        ))
     })
 }

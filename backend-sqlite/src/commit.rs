@@ -58,31 +58,38 @@ fn written_elsewhere(connection: &Connection) -> rusqlite::Result<Option<String>
     Ok(None)
 }
 
-/// COMMIT. `Ok(false)` leaves the transaction open: readers of a rollback journal stand in the way.
+/// What an attempt to commit came to.
+pub(crate) enum Committed {
+    Yes,
+    /// The transaction is still open: readers of a rollback journal stand in the way.
+    NotYet(Writer),
+}
+
+/// COMMIT.
 ///
 /// What is definite is a list: a lock that was not had, and a constraint. After a full disk or an
 /// I/O error SQLite rolls back and the claim reads as absent, but its frames may be complete in the
 /// write-ahead log, where a recovery after a crash would find them, until the next writer overwrites
 /// them: so these are unknown, and the next delivery is right either way.
-pub(crate) fn commit(writer: &mut Writer) -> Result<bool, StoreError> {
+pub(crate) fn commit(mut writer: Writer) -> Result<Committed, StoreError> {
     let committed = writer
         .connection()
         .prepare_cached(COMMIT)
         .and_then(|mut commit| commit.execute(()));
     let error = match committed {
-        Ok(_) => return Ok(true),
+        Ok(_) => return Ok(Committed::Yes),
         Err(error) => error,
     };
     if is_busy(&error) && !writer.connection().is_autocommit() {
-        return Ok(false);
+        return Ok(Committed::NotYet(writer));
     }
     if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation)
         && !writer.connection().is_autocommit()
     {
-        return Err(refused(writer, "a deferred constraint is broken").with_source(error));
+        return Err(refused(&mut writer, "a deferred constraint is broken").with_source(error));
     }
     writer.discard();
-    roll_back(writer);
+    roll_back(&mut writer);
     Err(StoreError::new(
         StoreErrorKind::CommitUnknown,
         "SQLite reported an error at COMMIT; the next delivery finds out",

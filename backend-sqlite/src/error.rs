@@ -89,3 +89,7 @@ pub(crate) fn is_conflict(error: &(dyn Error + 'static)) -> bool {
 pub(crate) fn in_flight(message: &'static str) -> StoreError {
     StoreError::new(StoreErrorKind::InFlight, message)
 }
+
+pub(crate) fn locked_elsewhere() -> StoreError {
+    in_flight("another process held the file's write lock for all of the wait")
+}

@@ -57,13 +57,17 @@ mod error;
 mod interrupt;
 mod memory;
 mod migrate;
+mod opening;
 mod readers;
+mod records;
 mod retry;
 mod savepoint;
+mod schema;
 mod settings;
 mod statements;
 mod store;
 mod transaction;
+mod turn;
 mod writer;
 
 pub use config::{Journal, SqliteConfig, UnsafeSetting};

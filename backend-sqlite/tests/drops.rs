@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use onceonly::{ClaimFate, ClaimStore, Event, StoreErrorKind};
 use onceonly_sqlite::rusqlite::Connection;
-use onceonly_sqlite::{SqliteStore, SqliteTx};
+use onceonly_sqlite::{SqliteConfig, SqliteStore, SqliteTx};
 use tokio::time::timeout;
 
 const PATIENT: Duration = Duration::from_secs(30);
@@ -181,4 +181,33 @@ fn transaction_outlives_its_runtime_and_store() {
     assert!(path.exists());
     drop(tx);
     assert!(!path.exists());
+}
+
+#[test]
+fn claim_without_a_free_blocking_thread_is_unavailable_in_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .max_blocking_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let store = SqliteConfig::new(directory.path().join("world.db"))
+            .acquire_timeout(Duration::from_millis(200))
+            .open()
+            .await
+            .unwrap();
+        store.migrate().await.unwrap();
+        store.check().await.unwrap();
+        drop(claim(&store, "1").await);
+        let (release, busy) = std::sync::mpsc::channel::<()>();
+        tokio::task::spawn_blocking(move || busy.recv());
+        let started = Instant::now();
+        let error = store.claim(&event("1"), PATIENT).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error:?}");
+        assert!(started.elapsed() < Duration::from_secs(1));
+        drop(release);
+        let tx = claim(&store, "1").await;
+        store.commit(tx).await.unwrap();
+    });
 }
