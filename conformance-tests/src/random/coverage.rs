@@ -26,7 +26,7 @@ impl Coverage {
             Answer::Processed if waited => self.waited_then_processed += 1,
             Answer::Duplicate if waited => self.waited_then_duplicate += 1,
             Answer::Processed | Answer::Duplicate | Answer::Error(_) => {}
-            Answer::InFlight => self.in_flight += 1,
+            Answer::InFlight | Answer::InFlightTooSoon(_) => self.in_flight += 1,
             Answer::Failed => self.failed += 1,
             Answer::Panicked => self.panicked += 1,
             Answer::Dropped(Phase::Claiming) => self.dropped_in_claim += 1,

@@ -9,6 +9,7 @@ use onceonly::{
     Claim, ClaimStore, Event, HandleError, Handler, Outcome, StoreError, StoreErrorKind,
 };
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 use super::script::{Fate, Wait, Way};
 use crate::drops::{self, Polled};
@@ -29,6 +30,8 @@ pub(super) enum Answer {
     Processed,
     Duplicate,
     InFlight,
+    /// In flight after so long, and it would have waited much longer.
+    InFlightTooSoon(Duration),
     /// `apply` failed as planned, and it was rolled back.
     Failed,
     Panicked,
@@ -100,6 +103,7 @@ pub(super) struct Delivery<H: Harness> {
 impl<H: Harness> Delivery<H> {
     pub(super) async fn run(self) -> Answer {
         let control = self.control.clone();
+        let (wait, started) = (self.wait, Instant::now());
         let answer = match self.fate {
             Fate::DroppedAfter(polls) => match drops::after(polls, self.deliver()).await {
                 Polled::Ready(answer) => answer,
@@ -109,8 +113,21 @@ impl<H: Harness> Delivery<H> {
         };
         match answer {
             Ok(answer) => answer,
-            Err(error) if error.kind() == StoreErrorKind::InFlight => Answer::InFlight,
+            Err(error) if error.kind() == StoreErrorKind::InFlight => match started.elapsed() {
+                elapsed if wait == Wait::Patient && elapsed < PATIENT / 2 => {
+                    Answer::InFlightTooSoon(elapsed)
+                }
+                _ => Answer::InFlight,
+            },
             Err(error) => Answer::Error(error),
+        }
+    }
+
+    /// Processed, and that is true the moment it is said.
+    async fn processed(&self) -> Answer {
+        match self.world.committed(&self.event, &self.account).await {
+            (_, 1) => Answer::Processed,
+            (_, effects) => panic!("processed, with {effects} effects of {}", self.account),
         }
     }
 
@@ -153,7 +170,7 @@ impl<H: Harness> Delivery<H> {
             .handle(&self.event, async |tx| self.apply(tx).await)
             .await
         {
-            Ok(Outcome::Processed(())) => Ok(Answer::Processed),
+            Ok(Outcome::Processed(())) => Ok(self.processed().await),
             Ok(Outcome::Duplicate(_)) => Ok(Answer::Duplicate),
             Err(HandleError::Store(error)) => Err(error),
             Err(_) => Ok(Answer::Failed),
@@ -186,6 +203,7 @@ impl<H: Harness> Delivery<H> {
             },
             _ => commit.await,
         };
-        committed.map(|()| Answer::Processed)
+        committed?;
+        Ok(self.processed().await)
     }
 }

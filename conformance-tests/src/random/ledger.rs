@@ -49,6 +49,9 @@ impl Totals {
                 Answer::Processed => 1..=1,
                 Answer::Dropped(Phase::Committing) => 0..=1,
                 Answer::Error(error) => panic!("a delivery of {event:?} got an error: {error:?}"),
+                Answer::InFlightTooSoon(after) => {
+                    panic!("a delivery of {event:?} gave up after {after:?}, long before its wait")
+                }
                 _ => 0..=0,
             };
             assert!(
