@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
-use tokio::net::{TcpStream, UnixStream, lookup_host};
+#[cfg(unix)]
+use tokio::net::UnixStream;
+use tokio::net::{TcpStream, lookup_host};
 use tokio_postgres::config::Host;
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 use tokio_postgres::{CancelToken, Config};
@@ -40,6 +42,7 @@ where
         let streams = match (addresses.get(n), hosts.get(n)) {
             (Some(address), _) => dial(&address.to_string(), port).await,
             (None, Some(Host::Tcp(name))) => dial(name, port).await,
+            #[cfg(unix)]
             (None, Some(Host::Unix(directory))) => {
                 UnixStream::connect(directory.join(format!(".s.PGSQL.{port}")))
                     .await

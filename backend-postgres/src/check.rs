@@ -6,10 +6,10 @@ use tokio::time::timeout;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
-use crate::config::UnsafeSetting;
 use crate::connection::{Connection, OnDrop};
 use crate::error::failed;
 use crate::migrate::history;
+use crate::settings::UnsafeSetting;
 use crate::store::PostgresStore;
 use crate::table;
 

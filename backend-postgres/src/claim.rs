@@ -80,7 +80,6 @@ async fn insert(
     event: &Event,
     token: &ClaimToken,
 ) -> (bool, Result<u64, tokio_postgres::Error>) {
-    let begin = statements.begin(token);
     let event_type = event.event_type().map(|event_type| event_type.as_str());
     let (hex, bytes) = (token.hex(), token.bytes());
     let parameters: [(&(dyn ToSql + Sync), Type); 5] = [
@@ -91,7 +90,7 @@ async fn insert(
         (&bytes, Type::BYTEA),
     ];
     let (begun, inserted) = join(
-        connection.batch_execute(&begin),
+        connection.batch_execute(statements.begin()),
         connection.execute_typed(statements.claim(), &parameters),
     )
     .await;

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use crate::config::Isolation;
+use crate::settings::Isolation;
 use crate::token::ClaimToken;
 
 /// The statements of one store. All are sent as simple queries or as unnamed statements, so that a
 /// pooler which shares server connections between clients can't mix them up.
 #[derive(Debug)]
 pub(crate) struct Statements {
-    isolation: Isolation,
     qualified: String,
+    begin: String,
     claim: String,
     is_claimed: String,
     forget: String,
@@ -21,11 +21,16 @@ impl Statements {
     /// `qualified` is the table's name, quoted, with its schema if it has one.
     pub(crate) fn new(qualified: String, isolation: Isolation) -> Self {
         Self {
-            isolation,
+            // One text for all claims: pg_stat_statements counts each SET of another value apart.
+            begin: format!(
+                "BEGIN ISOLATION LEVEL {}; SET LOCAL onceonly.claim = 'begun'",
+                isolation.sql()
+            ),
             claim: format!(
                 "INSERT INTO {qualified} (source, event_id, event_type, received_at, claim_token) \
                  VALUES ($1, $2, $3, \
-                 CASE WHEN current_setting('onceonly.claim', true) = $4 THEN now() END, $5) \
+                 CASE WHEN current_setting('onceonly.claim', true) = 'begun' THEN \
+                 CASE WHEN set_config('onceonly.claim', $4, true) = $4 THEN now() END END, $5) \
                  ON CONFLICT (source, event_id) DO NOTHING"
             ),
             is_claimed: format!("SELECT FROM {qualified} WHERE source = $1 AND event_id = $2"),
@@ -44,19 +49,15 @@ impl Statements {
         &self.qualified
     }
 
-    /// Opens a transaction and marks it as the one of this claim, until it ends.
-    pub(crate) fn begin(&self, token: &ClaimToken) -> String {
-        format!(
-            "BEGIN ISOLATION LEVEL {}; SET LOCAL onceonly.claim = '{}'",
-            self.isolation.sql(),
-            token.hex()
-        )
+    /// Opens a transaction and marks it as the one that [`claim`](Self::claim) belongs to.
+    pub(crate) fn begin(&self) -> &str {
+        &self.begin
     }
 
-    /// Inserts the claim: 1 row, or 0 where a committed claim exists. Outside the transaction that
-    /// [`begin`](Self::begin) opened it fails with 23502 on `received_at`, so that it can be sent
-    /// behind BEGIN without waiting for its answer. Parameters: source, event id, type, token as
-    /// hex, token.
+    /// Inserts the claim: 1 row, or 0 where a committed claim exists; and marks the transaction with
+    /// the claim's token until it ends. Outside the transaction that [`begin`](Self::begin) opened it
+    /// fails with 23502 on `received_at`, so that it can be sent behind BEGIN without waiting for
+    /// its answer. Parameters: source, event id, type, token as hex, token.
     pub(crate) fn claim(&self) -> &str {
         &self.claim
     }
@@ -127,9 +128,10 @@ mod tests {
     #[test]
     fn the_isolation_level_is_always_named() {
         let statements = Statements::new(quote("t"), Isolation::Serializable);
-        let token = ClaimToken::random();
-        let begin = statements.begin(&token);
-        assert!(begin.starts_with("BEGIN ISOLATION LEVEL SERIALIZABLE; "));
-        assert!(begin.contains(token.hex()));
+        assert!(
+            statements
+                .begin()
+                .starts_with("BEGIN ISOLATION LEVEL SERIALIZABLE; ")
+        );
     }
 }

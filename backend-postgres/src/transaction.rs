@@ -14,19 +14,19 @@ use crate::unwind::{GRACE, unwind};
 /// The open transaction that holds a claim. Dropping it rolls back.
 ///
 /// It derefs to [`tokio_postgres::Client`], so that your statements run in the claim's transaction,
-/// and `&*tx` suits code that takes a client or a `GenericClient`:
+/// and `&**tx` suits code that takes a client or a `GenericClient`:
 ///
 /// ```no_run
 /// # use onceonly::{Event, Handler};
 /// # use onceonly_postgres::PostgresStore;
+/// # use onceonly_postgres::tokio_postgres::{Error, GenericClient};
+/// async fn credit(client: &impl GenericClient, account: &str) -> Result<u64, Error> {
+///     let update = "UPDATE accounts SET credits = credits + 10 WHERE id = $1";
+///     client.execute(update, &[&account]).await
+/// }
+///
 /// # async fn example(handler: Handler<PostgresStore>, event: Event) -> Result<(), Box<dyn std::error::Error>> {
-/// let account = "acme";
-/// handler
-///     .handle(&event, async |tx| {
-///         tx.execute("UPDATE accounts SET credits = credits + 10 WHERE id = $1", &[&account])
-///             .await
-///     })
-///     .await?;
+/// handler.handle(&event, async |tx| credit(&**tx, "acme").await).await?;
 /// # Ok(()) }
 /// ```
 ///

@@ -25,6 +25,23 @@ const SPOILS: &[(&str, &str)] = &[
          FOR EACH ROW EXECUTE FUNCTION nothing()",
     ),
     (
+        "the key is deferrable",
+        "ALTER TABLE processed_events DROP CONSTRAINT processed_events_pkey;
+         ALTER TABLE processed_events ADD PRIMARY KEY (source, event_id) DEFERRABLE",
+    ),
+    (
+        "received_at has no time zone",
+        "ALTER TABLE processed_events ALTER received_at TYPE timestamp",
+    ),
+    (
+        "the type is demanded",
+        "ALTER TABLE processed_events ALTER event_type SET NOT NULL",
+    ),
+    (
+        "another column is demanded",
+        "ALTER TABLE processed_events ADD tenant text NOT NULL",
+    ),
+    (
         "a rule drops inserts",
         "CREATE RULE nothing AS ON INSERT TO processed_events DO INSTEAD NOTHING",
     ),
