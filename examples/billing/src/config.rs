@@ -67,7 +67,9 @@ impl Config {
 /// An empty key would let everyone sign.
 fn secret(name: &str) -> Result<Option<String>, String> {
     match env::var(name) {
-        Ok(secret) if secret.is_empty() => Err(format!("{name} is empty: unset it, or set a secret")),
+        Ok(secret) if secret.is_empty() => {
+            Err(format!("{name} is empty: unset it, or set a secret"))
+        }
         Ok(secret) => Ok(Some(secret)),
         Err(env::VarError::NotPresent) => Ok(None),
         Err(error) => Err(format!("{name}: {error}")),
@@ -81,7 +83,7 @@ impl Place {
         match url.split_once(':') {
             Some(("postgres" | "postgresql", _)) => Self::Postgres(url.to_owned()),
             Some(("mysql", _)) => Self::MySql(url.to_owned()),
-            Some(("sqlite", path)) => Self::Sqlite(path.trim_start_matches("//").into()),
+            Some(("sqlite", path)) => Self::Sqlite(path.strip_prefix("//").unwrap_or(path).into()),
             _ => Self::Sqlite(url.into()),
         }
     }

@@ -1,55 +1,47 @@
-//! The whole of it: claim, credit and commit in one transaction, and answer.
+//! The whole of it: claim, credit and commit in one transaction.
 
-use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::time::Duration;
 
-use axum::response::Response;
-use onceonly::{HandleError, Handler, Pruner};
+use onceonly::{HandleError, Handler, Outcome, Pruner, StoreErrorKind};
+use tokio::time::timeout;
 
-use crate::answer;
 use crate::config::Config;
-use crate::database::{Database, Failure};
-use crate::delivery::{DeadLetter, Delivery};
+use crate::database::Database;
+use crate::dead_letters::{DeadLetter, KEEP_CLAIMS, Replayed};
+use crate::delivery::Delivery;
+use crate::failure::Failure;
+use crate::faults::Faults;
+
+/// What became of a delivery.
+pub type Handled = Result<Outcome<()>, HandleError<Failure>>;
 
 /// Receives deliveries on one database. Build one per process; clones share it.
+#[derive(Debug)]
 pub struct Receiver<D: Database> {
     database: Arc<D>,
     handler: Handler<D::Store>,
     config: Arc<Config>,
-    /// For `BILLING_FAIL_FIRST`: what failed already.
-    failed: Arc<Mutex<HashSet<String>>>,
-}
-
-impl<D: Database> std::fmt::Debug for Receiver<D> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Receiver")
-            .field("config", &self.config)
-            .finish_non_exhaustive()
-    }
-}
-
-impl<D: Database> Clone for Receiver<D> {
-    fn clone(&self) -> Self {
-        Self {
-            database: Arc::clone(&self.database),
-            handler: self.handler.clone(),
-            config: Arc::clone(&self.config),
-            failed: Arc::clone(&self.failed),
-        }
-    }
+    faults: Arc<Faults>,
 }
 
 impl<D: Database> Receiver<D> {
     /// A receiver on this database, whose tables are there.
+    #[must_use]
     pub fn new(database: D, config: Config) -> Self {
-        let handler = Handler::new(database.store());
         Self {
+            handler: Handler::new(database.store()),
             database: Arc::new(database),
-            handler,
+            faults: Arc::new(Faults::new(config.fail_first)),
             config: Arc::new(config),
-            failed: Arc::default(),
         }
+    }
+
+    /// The same with another limit on waiting for a delivery of the same event.
+    #[must_use]
+    pub fn with_wait(mut self, wait: Duration) -> Self {
+        self.handler = self.handler.with_wait(wait);
+        self
     }
 
     /// The database.
@@ -70,82 +62,99 @@ impl<D: Database> Receiver<D> {
         &self.config
     }
 
-    /// Keeps claims for 30 days.
+    /// What deletes old claims; spawn its `run()`.
     pub fn pruner(&self) -> Pruner<D::Store> {
-        Pruner::new(self.database.store())
+        Pruner::new(self.database.store()).keep(KEEP_CLAIMS)
     }
 
     /// Handles one delivery: this is what onceonly is for.
-    pub async fn receive(&self, delivery: &Delivery) -> Response {
-        let handled = self
-            .handler
-            .handle(&delivery.event, async |tx| {
-                if let Some(credit) = &delivery.credit {
-                    if credit.amount <= 0 {
-                        return Err(Failure::Amount(credit.amount));
-                    }
-                    D::credit(tx, &delivery.event, credit).await?;
-                }
-                self.fail_first(&delivery.event)
-            })
-            .await;
-        if let Err(HandleError::Apply(failure)) = &handled {
-            self.bury(delivery, failure).await;
-        }
-        answer::of(handled)
-    }
-
-    /// Replays every dead letter through the same handler; returns how many are done with and how
-    /// many stay.
     ///
     /// # Errors
     ///
-    /// When the letters can't be read or removed. Those already processed stay processed.
-    pub async fn replay(&self) -> Result<(u32, u32), Failure> {
-        let (mut done, mut left) = (0, 0);
+    /// As [`Handler::handle_retrying`]. When it was the event's own failure, a dead letter is kept.
+    pub async fn receive(&self, delivery: &Delivery) -> Handled {
+        let handled = self
+            .handler
+            .handle_retrying(&delivery.event, async |tx| {
+                if let Some(credit) = delivery.credit()? {
+                    D::credit(tx, &delivery.event, &credit).await?;
+                }
+                self.faults.plant(&delivery.event)
+            })
+            .await;
+        if let Err(error) = &handled
+            && is_the_events_own(error)
+        {
+            self.keep(delivery, &error.to_string()).await;
+        }
+        handled
+    }
+
+    /// Sends dead letters through [`receive`](Self::receive) again, and removes those that need no
+    /// more of it.
+    ///
+    /// # Errors
+    ///
+    /// When letters can't be read or removed. What was processed stays so: a letter that is left
+    /// over is a duplicate next time.
+    pub async fn replay(&self) -> Result<Replayed, Failure> {
+        let mut replayed = Replayed::default();
         for letter in self.database.dead_letters().await? {
-            let answered = match Delivery::from_letter(&letter) {
-                Ok(delivery) => self.receive(&delivery).await.status().is_success(),
-                Err(_) => false,
+            let delivery = match letter.delivery() {
+                Ok(delivery) => delivery,
+                Err(error) => {
+                    tracing::error!(event_id = letter.event_id, %error, "unreadable dead letter");
+                    replayed.failed += 1;
+                    continue;
+                }
             };
-            if answered {
-                self.database
-                    .remove_dead_letter(&letter.source, &letter.event_id)
-                    .await?;
-                done += 1;
-            } else {
-                left += 1;
+            match self.receive(&delivery).await {
+                Ok(Outcome::Processed(())) => replayed.processed += 1,
+                Ok(Outcome::Duplicate(_)) => replayed.duplicates += 1,
+                Err(error) => {
+                    tracing::warn!(event_id = letter.event_id, %error, "dead letter failed again");
+                    replayed.failed += 1;
+                    continue;
+                }
             }
+            self.database.remove_dead_letter(&delivery.event).await?;
         }
-        Ok((done, left))
+        Ok(replayed)
     }
 
-    /// Keeps a failed delivery, in a transaction of its own: the claim's was rolled back.
-    async fn bury(&self, delivery: &Delivery, failure: &Failure) {
-        let letter = DeadLetter {
-            source: delivery.event.source().to_string(),
-            event_id: delivery.event.id().to_string(),
-            event_type: delivery.event.event_type().map(ToString::to_string),
-            body: delivery.body.clone(),
-            error: failure.to_string(),
-            attempts: 1,
+    /// Keeps a failed delivery. Without it the provider's retries are all there is, so it is not
+    /// worth a longer wait than the provider's.
+    async fn keep(&self, delivery: &Delivery, failure: &str) {
+        const LIMIT: Duration = Duration::from_secs(3);
+        let letter = DeadLetter::new(delivery, failure);
+        let error = match timeout(LIMIT, self.database.keep_dead_letter(&letter)).await {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("it took longer than {LIMIT:?}"),
         };
-        if let Err(error) = self.database.bury(&letter).await {
-            tracing::warn!(event_id = letter.event_id, %error, "dead letter not kept");
-        }
+        tracing::error!(event_id = letter.event_id, error, "dead letter not kept");
     }
+}
 
-    fn fail_first(&self, event: &onceonly::Event) -> Result<(), Failure> {
-        let mut hasher = DefaultHasher::new();
-        event.hash(&mut hasher);
-        if hasher.finish() % 100 >= self.config.fail_first.into() {
-            return Ok(());
+/// Whether trying again on a healthy database would fail too.
+fn is_the_events_own(error: &HandleError<Failure>) -> bool {
+    match error {
+        HandleError::Apply(_) => true,
+        HandleError::Store(error) => {
+            error.kind() == StoreErrorKind::ApplyTimedOut || !error.is_retryable()
         }
-        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        if failed.insert(event.id().to_string()) {
-            Err(Failure::Planted)
-        } else {
-            Ok(())
+        _ => false,
+    }
+}
+
+// Derived, it would ask for `D: Clone`.
+impl<D: Database> Clone for Receiver<D> {
+    fn clone(&self) -> Self {
+        Self {
+            database: Arc::clone(&self.database),
+            handler: self.handler.clone(),
+            config: Arc::clone(&self.config),
+            faults: Arc::clone(&self.faults),
         }
     }
 }

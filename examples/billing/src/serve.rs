@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::future::pending;
-use std::io;
+use std::io::{self, Write};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -43,17 +43,18 @@ pub async fn run(config: Config) -> Result<(), Box<dyn Error>> {
 async fn on<D: Database>(database: D, config: Config) -> Result<(), Box<dyn Error>> {
     database.migrate().await?;
     let listener = TcpListener::bind(config.bind).await?;
+    let stop = told_to_stop()?;
     greet(&listener, &config)?;
 
     let receiver = Receiver::new(database, config);
     let pruner = tokio::spawn(receiver.pruner().run());
     let (told, stopping) = watch::channel(false);
-    let stop = told_to_stop()?;
-    let served = axum::serve(listener, routes::router(receiver)).with_graceful_shutdown(async move {
-        stop.await;
-        tracing::info!("stopping: requests that have begun are finished");
-        let _ = told.send(true);
-    });
+    let served =
+        axum::serve(listener, routes::router(receiver)).with_graceful_shutdown(async move {
+            stop.await;
+            tracing::info!("stopping: requests that have begun are finished");
+            let _ = told.send(true);
+        });
     tokio::select! {
         served = served => served?,
         // What is still open then is dropped, which rolls it back; the provider will retry.
@@ -65,18 +66,25 @@ async fn on<D: Database>(database: D, config: Config) -> Result<(), Box<dyn Erro
 
 fn greet(listener: &TcpListener, config: &Config) -> io::Result<()> {
     let address = listener.local_addr()?;
-    println!("billing listens on http://{address}, its ledger is in {}", config.database);
-    println!("deliver the same event twice, then look at the ledger:");
-    println!(
-        "  curl -d '{{\"id\":\"evt_1\",\"type\":\"invoice.paid\",\"account\":\"acme\",\"amount\":10}}' \
-         http://{address}/webhooks/invoices"
+    let invoice = r#"{"id":"evt_1","type":"invoice.paid","account":"acme","amount":10}"#;
+    let greeting = format!(
+        "billing listens on http://{address}, its ledger is in {}
+deliver the same event twice, then look at the ledger:
+  curl -d '{invoice}' http://{address}/webhooks/invoices
+  curl http://{address}/ledger
+",
+        config.database
     );
-    println!("  curl http://{address}/ledger");
+    // Nobody has to read it.
+    let _ = io::stdout().write_all(greeting.as_bytes());
     if config.github_secret.is_none() {
         tracing::warn!("GITHUB_WEBHOOK_SECRET is not set: anyone can post to /webhooks/github");
     }
     if config.fail_first > 0 {
-        tracing::warn!(percent = config.fail_first, "BILLING_FAIL_FIRST plants failures");
+        tracing::warn!(
+            percent = config.fail_first,
+            "BILLING_FAIL_FIRST plants failures"
+        );
     }
     Ok(())
 }

@@ -1,22 +1,31 @@
 //! PostgreSQL.
 
 use async_trait::async_trait;
-use onceonly::Event;
+use onceonly::{Event, StoreError};
 use onceonly_postgres::tokio_postgres::Row;
 use onceonly_postgres::{PostgresStore, PostgresTx};
 
-use super::{Database, Failure};
-use crate::delivery::{Credit, DeadLetter, Entry};
+use super::{Database, Entry};
+use crate::dead_letters::{DeadLetter, REPLAY_BATCH, REPLAY_DAYS};
+use crate::delivery::Credit;
+use crate::failure::Failure;
 
+/// One transaction with a lock: two instances that start at once would both create a table, and one
+/// of them would fail.
 const TABLES: &str = "
+    BEGIN;
+    SELECT pg_advisory_xact_lock(hashtext('billing tables'));
     CREATE TABLE IF NOT EXISTS ledger (
         id bigserial PRIMARY KEY, account text NOT NULL, amount bigint NOT NULL,
         source text NOT NULL, event_id text NOT NULL
     );
     CREATE TABLE IF NOT EXISTS dead_letters (
-        source text NOT NULL, event_id text NOT NULL, event_type text, body text NOT NULL,
-        error text NOT NULL, attempts bigint NOT NULL, PRIMARY KEY (source, event_id)
+        source text NOT NULL, event_id text NOT NULL, event_type text,
+        headers text NOT NULL, body bytea NOT NULL, error text NOT NULL,
+        attempts bigint NOT NULL DEFAULT 1, failed_at timestamptz NOT NULL DEFAULT now(),
+        PRIMARY KEY (source, event_id)
     );
+    COMMIT;
 ";
 
 /// A PostgreSQL database.
@@ -32,9 +41,13 @@ impl Postgres {
     ///
     /// When the URL is no URL or the server can't be reached.
     pub async fn connect(url: &str) -> Result<Self, Failure> {
-        Ok(Self {
-            store: PostgresStore::connect(url).await?,
-        })
+        Ok(Self::new(PostgresStore::connect(url).await?))
+    }
+
+    /// On a store whose pool billing's own tables share.
+    #[must_use]
+    pub const fn new(store: PostgresStore) -> Self {
+        Self { store }
     }
 }
 
@@ -51,6 +64,10 @@ impl Database for Postgres {
         Ok(self.store.pool().get().await?.batch_execute(TABLES).await?)
     }
 
+    async fn check(&self) -> Result<(), StoreError> {
+        self.store.check().await
+    }
+
     async fn credit(tx: &mut PostgresTx, event: &Event, credit: &Credit) -> Result<(), Failure> {
         let sql = "INSERT INTO ledger (account, amount, source, event_id) VALUES ($1, $2, $3, $4)";
         let (source, id) = (event.source().as_str(), event.id().as_str());
@@ -65,40 +82,42 @@ impl Database for Postgres {
         rows.iter().map(entry).collect()
     }
 
-    async fn bury(&self, letter: &DeadLetter) -> Result<(), Failure> {
-        let sql = "INSERT INTO dead_letters VALUES ($1, $2, $3, $4, $5, 1)
-                   ON CONFLICT (source, event_id)
-                   DO UPDATE SET attempts = dead_letters.attempts + 1, error = excluded.error";
+    async fn keep_dead_letter(&self, letter: &DeadLetter) -> Result<(), Failure> {
+        let sql = "INSERT INTO dead_letters (source, event_id, event_type, headers, body, error)
+                   VALUES ($1, $2, $3, $4, $5, $6)
+                   ON CONFLICT (source, event_id) DO UPDATE SET
+                   attempts = dead_letters.attempts + 1,
+                   error = excluded.error, failed_at = excluded.failed_at";
+        let client = self.store.pool().get().await?;
         let DeadLetter {
             source,
             event_id,
             event_type,
+            headers,
             body,
             error,
             ..
         } = letter;
-        let client = self.store.pool().get().await?;
         client
-            .execute(sql, &[source, event_id, event_type, body, error])
+            .execute(sql, &[source, event_id, event_type, headers, body, error])
             .await?;
         Ok(())
     }
 
     async fn dead_letters(&self) -> Result<Vec<DeadLetter>, Failure> {
-        let sql = "SELECT source, event_id, event_type, body, error, attempts
-                   FROM dead_letters ORDER BY source, event_id";
-        let rows = self.store.pool().get().await?.query(sql, &[]).await?;
+        let sql = "SELECT source, event_id, event_type, headers, body, error, attempts
+                   FROM dead_letters WHERE failed_at > now() - make_interval(days => $1)
+                   ORDER BY failed_at LIMIT $2";
+        let client = self.store.pool().get().await?;
+        let rows = client.query(sql, &[&REPLAY_DAYS, &REPLAY_BATCH]).await?;
         rows.iter().map(letter).collect()
     }
 
-    async fn remove_dead_letter(&self, source: &str, event_id: &str) -> Result<(), Failure> {
+    async fn remove_dead_letter(&self, event: &Event) -> Result<(), Failure> {
         let sql = "DELETE FROM dead_letters WHERE source = $1 AND event_id = $2";
-        self.store
-            .pool()
-            .get()
-            .await?
-            .execute(sql, &[&source, &event_id])
-            .await?;
+        let (source, id) = (event.source().as_str(), event.id().as_str());
+        let client = self.store.pool().get().await?;
+        client.execute(sql, &[&source, &id]).await?;
         Ok(())
     }
 }
@@ -120,8 +139,9 @@ fn letter(row: &Row) -> Result<DeadLetter, Failure> {
         source: row.try_get(0)?,
         event_id: row.try_get(1)?,
         event_type: row.try_get(2)?,
-        body: row.try_get(3)?,
-        error: row.try_get(4)?,
-        attempts: row.try_get(5)?,
+        headers: row.try_get(3)?,
+        body: row.try_get(4)?,
+        error: row.try_get(5)?,
+        attempts: row.try_get(6)?,
     })
 }
