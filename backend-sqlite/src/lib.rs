@@ -32,8 +32,9 @@
 //!
 //! An SQLite file has one writer at a time. A claim takes it (`BEGIN IMMEDIATE`) and holds it until
 //! its commit or rollback, whatever its key; so keep `apply` short. Inside a process the claims
-//! queue, first come, first served; across processes they take turns by the file's lock. `wait`
-//! bounds both. A duplicate of a committed event is found by a reading connection and does not
+//! queue, first come, first served; across processes they take turns by the file's lock, in no order
+//! (measured: of two processes that never paused, each had about half of the time). `wait` bounds
+//! both. A duplicate of a committed event is found by a reading connection and does not
 //! queue. This also means that no deadlock and no serialization failure can happen.
 //!
 //! # What differs from a server

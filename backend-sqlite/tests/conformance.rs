@@ -1,4 +1,4 @@
-//! The contract, R1 to R18, on a file and on a database in memory.
+//! The contract, R1 to R18, on files with both kinds of journal and in memory.
 
 mod harness;
 
@@ -8,6 +8,13 @@ mod file {
     onceonly_conformance::approved_skips!(
         crate::harness::SqliteHarness<crate::harness::File>,
         "skips.txt"
+    );
+}
+
+mod rollback_journal {
+    onceonly_conformance::suite!(crate::harness::SqliteHarness<crate::harness::RollbackJournal>);
+    onceonly_conformance::suite_records!(
+        crate::harness::SqliteHarness<crate::harness::RollbackJournal>
     );
 }
 

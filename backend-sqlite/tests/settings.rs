@@ -210,6 +210,26 @@ async fn effects_in_an_attached_file_are_refused() {
 }
 
 #[tokio::test]
+async fn effects_in_an_attached_file_are_kept_where_both_have_rollback_journals() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = SqliteConfig::new(directory.path().join("world.db")).journal(Journal::Keep);
+    let store = config.open().await.unwrap();
+    store.migrate().await.unwrap();
+    let other = directory.path().join("other.db");
+    let tx = claim(&store, "1").await;
+    tx.execute_batch(&format!("ATTACH '{}' AS other", other.display()))
+        .unwrap();
+    tx.execute_batch("CREATE TABLE other.effects (x); INSERT INTO effects VALUES (1)")
+        .unwrap();
+    store.commit(tx).await.unwrap();
+    let effects = Connection::open(&other).unwrap();
+    let effects: i64 = effects
+        .query_row("SELECT count(*) FROM effects", (), |row| row.get(0))
+        .unwrap();
+    assert_eq!(effects, 1);
+}
+
+#[tokio::test]
 async fn committed_duplicates_do_not_queue_behind_the_writer() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("world.db");

@@ -12,11 +12,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use onceonly::{Event, StoreError};
 use onceonly_conformance::{Capabilities, Escape, Harness, HarnessError, StoreOptions};
-use onceonly_sqlite::rusqlite::{Connection, ErrorCode};
-use onceonly_sqlite::{SqliteConfig, SqliteStore, SqliteTx};
+use onceonly_sqlite::rusqlite::{self, Connection, ErrorCode};
+use onceonly_sqlite::{Journal, SqliteConfig, SqliteStore, SqliteTx};
 use tempfile::TempDir;
 
-pub(crate) use place::{File, Memory, Place};
+pub(crate) use place::{File, Memory, Place, RollbackJournal};
 
 /// Tables beside the claims: what `apply` writes, and what it can fail on.
 const TABLES: &str = "
@@ -51,7 +51,9 @@ impl<P: Place> SqliteHarness<P> {
         memory: Option<SqliteStore>,
     ) -> Result<Self, HarnessError> {
         let outside = Connection::open(&path)?;
-        outside.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+        if P::JOURNAL == Journal::Wal {
+            outside.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+        }
         outside.execute_batch(TABLES)?;
         outside.busy_timeout(Duration::ZERO)?;
         Ok(Self {
@@ -63,6 +65,22 @@ impl<P: Place> SqliteHarness<P> {
             directory,
             place: PhantomData,
         })
+    }
+
+    /// Asks from outside again for as long as a claim or a COMMIT has the file locked.
+    async fn patiently<T>(
+        &self,
+        ask: impl Fn(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, HarnessError> {
+        loop {
+            let answer = ask(&self.outside());
+            match answer {
+                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                    tokio::time::sleep(Duration::from_millis(2)).await;
+                }
+                answer => return Ok(answer?),
+            }
+        }
     }
 
     fn outside(&self) -> MutexGuard<'_, Connection> {
@@ -110,6 +128,7 @@ impl<P: Place> Harness for SqliteHarness<P> {
             None => {
                 let setting = *lock(&self.setting);
                 SqliteConfig::new(&self.path)
+                    .journal(P::JOURNAL)
                     .acquire_timeout(options.acquire_timeout)
                     .on_open(move |connection| {
                         connection.pragma_update(None, "foreign_keys", true)?;
@@ -130,14 +149,16 @@ impl<P: Place> Harness for SqliteHarness<P> {
 
     async fn effects(&self, account: &str) -> Result<u64, HarnessError> {
         let sql = "SELECT count(*) FROM ledger WHERE account = ?1";
-        let count: i64 = self.outside().query_row(sql, [account], |row| row.get(0))?;
+        let count = |outside: &Connection| outside.query_row(sql, [account], |row| row.get(0));
+        let count: i64 = self.patiently(count).await?;
         Ok(count.try_into()?)
     }
 
     async fn claims(&self, event: &Event) -> Result<u64, HarnessError> {
         let sql = "SELECT count(*) FROM processed_events WHERE source = ?1 AND event_id = ?2";
         let key = [event.source().as_str(), event.id().as_str()];
-        let count: i64 = self.outside().query_row(sql, key, |row| row.get(0))?;
+        let count = |outside: &Connection| outside.query_row(sql, key, |row| row.get(0));
+        let count: i64 = self.patiently(count).await?;
         Ok(count.try_into()?)
     }
 
@@ -146,16 +167,8 @@ impl<P: Place> Harness for SqliteHarness<P> {
         let key = (event.source().as_str(), event.id().as_str(), micros);
         let sql = "UPDATE processed_events SET received_at = received_at - ?3
                    WHERE source = ?1 AND event_id = ?2";
-        // An open claim holds the file's write lock.
-        loop {
-            let aged = self.outside().execute(sql, key);
-            match aged {
-                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
-                    tokio::time::sleep(Duration::from_millis(2)).await;
-                }
-                aged => return Ok(aged.map(drop)?),
-            }
-        }
+        self.patiently(|outside| outside.execute(sql, key)).await?;
+        Ok(())
     }
 
     async fn waiting(&self) -> Result<u32, HarnessError> {

@@ -1,9 +1,11 @@
 //! Where a world's database is.
 
 use onceonly_conformance::Capabilities;
+use onceonly_sqlite::Journal;
 
 pub(crate) trait Place: Send + Sync + 'static {
     const IN_MEMORY: bool;
+    const JOURNAL: Journal = Journal::Wal;
 
     /// Takes away what a database in this place can't show.
     fn limit(capabilities: &mut Capabilities);
@@ -28,4 +30,14 @@ impl Place for Memory {
         capabilities.migrations = false;
         capabilities.checks = false;
     }
+}
+
+/// A file without a write-ahead log: its readers and its COMMIT wait for each other.
+pub(crate) enum RollbackJournal {}
+
+impl Place for RollbackJournal {
+    const IN_MEMORY: bool = false;
+    const JOURNAL: Journal = Journal::Keep;
+
+    fn limit(_: &mut Capabilities) {}
 }
