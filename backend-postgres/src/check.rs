@@ -1,5 +1,7 @@
 //! Whether table and server can keep the promise.
 
+use std::sync::atomic::Ordering;
+
 use onceonly::{StoreError, StoreErrorKind};
 use onceonly_migrations::POSTGRES;
 use tokio::time::timeout;
@@ -93,6 +95,18 @@ async fn check_on(store: &PostgresStore, connection: &Connection) -> Result<(), 
 }
 
 async fn settings(store: &PostgresStore, connection: &Connection) -> Result<(), StoreError> {
+    let standbys = "synchronous_standby_names";
+    let alone = ask(
+        connection,
+        "SELECT WHERE current_setting($1) = ''",
+        standbys,
+    )
+    .await?;
+    let has_standbys = alone.is_empty();
+    store
+        .shared
+        .has_standbys
+        .store(has_standbys, Ordering::Relaxed);
     for (setting, name) in [
         (UnsafeSetting::FsyncOff, "fsync"),
         (UnsafeSetting::FullPageWritesOff, "full_page_writes"),

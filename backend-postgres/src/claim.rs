@@ -13,7 +13,7 @@ use crate::statements::Statements;
 use crate::store::PostgresStore;
 use crate::token::ClaimToken;
 use crate::transaction::PostgresTx;
-use crate::unwind::unwind;
+use crate::unwind::{End, unwind};
 
 pub(crate) async fn claim(
     store: &PostgresStore,
@@ -106,7 +106,7 @@ fn outside(error: &tokio_postgres::Error) -> bool {
 
 /// `wait` has passed: the key must not be queued for any longer when the caller hears of it.
 async fn give_up(connection: Connection) -> StoreError {
-    match unwind(connection, Duration::ZERO).await {
+    match unwind(connection, Duration::ZERO, End::RollBack).await {
         Ok(Ok(())) => in_flight(),
         Ok(Err(error)) => in_flight().with_source(error),
         Err(error) => in_flight().with_source(error),

@@ -1,5 +1,6 @@
 //! Committing: one round trip that commits the claim's transaction or no transaction at all.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use onceonly::{ClaimFate, EventId, Source, StoreError, StoreErrorKind};
@@ -12,7 +13,7 @@ use crate::statements::{self, GUARD_STATE, Statements};
 use crate::store::PostgresStore;
 use crate::token::ClaimToken;
 use crate::transaction::PostgresTx;
-use crate::unwind::{GRACE, unwind};
+use crate::unwind::{End, GRACE, unwind};
 
 /// How long to look for a claim whose transaction ended.
 const FATE_LIMIT: Duration = Duration::from_secs(2);
@@ -20,8 +21,15 @@ const FATE_LIMIT: Duration = Duration::from_secs(2);
 pub(crate) async fn commit(store: &PostgresStore, tx: PostgresTx) -> Result<(), StoreError> {
     let (mut connection, source, id, token) = tx.into_parts();
     let commit = statements::commit(&token);
+    connection.on_drop = if store.shared.has_standbys.load(Ordering::Relaxed) {
+        // A COMMIT that waits for a standby would become visible without being safe there.
+        OnDrop::Close
+    } else {
+        OnDrop::GiveUp
+    };
+    let answer = connection.batch_execute(&commit).await;
     connection.on_drop = OnDrop::Close;
-    let Err(error) = connection.batch_execute(&commit).await else {
+    let Err(error) = answer else {
         connection.give_back();
         return Ok(());
     };
@@ -51,7 +59,7 @@ pub(crate) async fn commit(store: &PostgresStore, tx: PostgresTx) -> Result<(), 
             .with_source(error));
         }
     };
-    let _key_is_free = unwind(connection, GRACE).await;
+    let _key_is_free = unwind(connection, GRACE, End::RollBack).await;
     Err(definite)
 }
 

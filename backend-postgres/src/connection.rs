@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use tokio::runtime::Handle;
 
 use crate::connector::Canceller;
-use crate::unwind::{GRACE, unwind};
+use crate::unwind::{End, GRACE, unwind};
 
 /// A connection out of a pool. Only [`give_back`](Self::give_back) returns it there; dropping it
 /// does what [`OnDrop`] says.
@@ -25,9 +25,11 @@ pub(crate) struct Connection {
 /// dropped there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnDrop {
-    /// Close it, without asking the server anything. A COMMIT under way is not cancelled: one that
-    /// waits for a standby would become visible without being safe.
+    /// Close it, without asking the server anything.
     Close,
+    /// A COMMIT is under way, maybe behind a statement that apply gave up: cancel what is still
+    /// running after a moment, and close.
+    GiveUp,
     /// A transaction may be open: roll it back, and pool the connection once that is confirmed.
     RollBack,
     /// A statement is under way that may wait for a lock: cancel it at once, and close.
@@ -75,7 +77,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        let grace = match self.on_drop {
+        let (grace, end) = match self.on_drop {
             OnDrop::Close => {
                 // Aborts the driver's task, which closes the socket; the pool's slot is free.
                 if let Some(object) = self.object.take() {
@@ -83,11 +85,12 @@ impl Drop for Connection {
                 }
                 return;
             }
-            OnDrop::RollBack => GRACE,
-            OnDrop::Cancel => Duration::ZERO,
+            OnDrop::GiveUp => (GRACE, End::Close),
+            OnDrop::RollBack => (GRACE, End::RollBack),
+            OnDrop::Cancel => (Duration::ZERO, End::RollBack),
         };
         if let Some(connection) = self.take() {
-            unwind(connection, grace);
+            unwind(connection, grace, end);
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::connection::OnDrop;
 use crate::deadline::Deadline;
 use crate::error::{chain, failed, plain_code};
 use crate::store::PostgresStore;
-use crate::unwind::unwind;
+use crate::unwind::{End, unwind};
 
 pub(crate) async fn is_claimed(
     store: &PostgresStore,
@@ -73,7 +73,7 @@ async fn delete(
                 .await
         };
         let Some(answer) = deadline.limit(delete).await else {
-            let _rolled_back = unwind(connection, Duration::ZERO).await;
+            let _rolled_back = unwind(connection, Duration::ZERO, End::RollBack).await;
             return Err(in_flight());
         };
         connection.on_drop = OnDrop::RollBack;

@@ -36,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) pool: Pool,
     canceller: Arc<Canceller>,
     checked: AtomicBool,
+    /// Whether COMMIT may wait for a standby, as the check found.
+    pub(crate) has_standbys: AtomicBool,
 }
 
 impl PostgresStore {
@@ -111,6 +113,7 @@ impl PostgresStore {
                 pool,
                 canceller: Arc::new(canceller),
                 checked: AtomicBool::new(false),
+                has_standbys: AtomicBool::new(true),
             }),
         }
     }

@@ -9,7 +9,7 @@ use tokio_postgres::{Client, Error, Statement};
 use crate::connection::Connection;
 use crate::savepoint::PostgresSavepoint;
 use crate::token::ClaimToken;
-use crate::unwind::{GRACE, unwind};
+use crate::unwind::{End, GRACE, unwind};
 
 /// The open transaction that holds a claim. Dropping it rolls back.
 ///
@@ -83,7 +83,7 @@ impl PostgresTx {
     }
 
     pub(crate) async fn roll_back(self) -> Result<(), StoreError> {
-        unwind(self.connection, GRACE)
+        unwind(self.connection, GRACE, End::RollBack)
             .await
             .unwrap_or_else(|error| {
                 Err(StoreError::new(

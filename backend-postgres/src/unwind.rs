@@ -28,11 +28,21 @@ const CANCEL_AGAIN: Duration = Duration::from_millis(150);
 /// connection is not closed early.
 const REQUEST_LIMIT: Duration = Duration::from_secs(10);
 
-type Rollback =
+/// What is waited for, and what then becomes of the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Roll back; pool it if no cancel request was needed.
+    RollBack,
+    /// Wait for what is under way; close it. The server rolls back whatever is still open.
+    Close,
+}
+
+type Settled =
     Pin<Box<dyn Future<Output = (Connection, Result<(), tokio_postgres::Error>)> + Send>>;
 
 /// Rolls back, and returns the connection to its pool if that was confirmed within `grace`; else
-/// cancels what is under way, waits for the server to say so, and closes the connection.
+/// cancels what is under way, waits for the server to say so, and closes the connection. With
+/// [`End::Close`] it does so without a ROLLBACK and never pools.
 ///
 /// ROLLBACK is sent before this returns. The rest happens on the connection's runtime, where
 /// nobody has to poll; awaiting the handle tells when the key is free. Once the runtime has shut
@@ -40,14 +50,15 @@ type Rollback =
 pub(crate) fn unwind(
     mut connection: Connection,
     grace: Duration,
+    end: End,
 ) -> JoinHandle<Result<(), StoreError>> {
     connection.on_drop = OnDrop::Close;
     let runtime = connection.runtime.clone();
     let canceller = Arc::clone(&connection.canceller);
     let token = connection.cancel_token();
-    let mut rollback: Rollback = Box::pin(roll_back(connection));
-    // The first poll hands ROLLBACK to the driver; the task below asks for the answer.
-    let sent = rollback
+    let mut settled: Settled = Box::pin(settle(connection, end));
+    // The first poll hands the request to the driver; the task below asks for the answer.
+    let sent = settled
         .as_mut()
         .poll(&mut Context::from_waker(Waker::noop()));
 
@@ -55,10 +66,11 @@ pub(crate) fn unwind(
         let pooled = match sent {
             Poll::Ready(done) => Some(done),
             Poll::Pending if grace.is_zero() => None,
-            Poll::Pending => timeout(grace, &mut rollback).await.ok(),
+            Poll::Pending => timeout(grace, &mut settled).await.ok(),
         };
         if let Some((connection, answer)) = pooled {
             return match answer {
+                Ok(()) if end == End::Close => Ok(()),
                 Ok(()) => {
                     connection.give_back();
                     Ok(())
@@ -71,7 +83,7 @@ pub(crate) fn unwind(
             loop {
                 tokio::spawn(cancel(Arc::clone(&canceller), token.clone()));
                 // One that came before its statement did nothing.
-                if let Ok((_closed, answer)) = timeout(CANCEL_AGAIN, &mut rollback).await {
+                if let Ok((_closed, answer)) = timeout(CANCEL_AGAIN, &mut settled).await {
                     return answer;
                 }
             }
@@ -80,7 +92,7 @@ pub(crate) fn unwind(
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(failed(error, "rolling back")),
             Err(_) => {
-                tracing::warn!("no answer to ROLLBACK after a cancel request; connection closed");
+                tracing::warn!("no answer after a cancel request; connection closed");
                 Err(StoreError::new(
                     StoreErrorKind::Unavailable,
                     "the rollback was not confirmed in time; the connection is closed, and the \
@@ -91,7 +103,14 @@ pub(crate) fn unwind(
     })
 }
 
-async fn roll_back(connection: Connection) -> (Connection, Result<(), tokio_postgres::Error>) {
+async fn settle(
+    connection: Connection,
+    end: End,
+) -> (Connection, Result<(), tokio_postgres::Error>) {
+    if end == End::Close {
+        let answer = connection.check_connection().await;
+        return (connection, answer);
+    }
     let mut answer = connection.batch_execute("ROLLBACK").await;
     // 57014: a cancel request arrived late and hit the ROLLBACK, which is then still to be done.
     if answer.as_ref().err().and_then(plain_code) == Some("57014") {

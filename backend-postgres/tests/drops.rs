@@ -120,6 +120,22 @@ async fn dropped_commit_is_unknown_and_its_connection_is_never_pooled() {
 }
 
 #[tokio::test]
+async fn dropped_commit_behind_a_running_statement_frees_the_key() {
+    let world = PostgresHarness::setup().await.unwrap();
+    let store = alone(&world).await;
+    let mut tx = fresh(&store, "e").await;
+    world.effect(&mut tx, "acme").await.unwrap();
+    let slow = tx.batch_execute("SELECT pg_sleep(60)");
+    assert!(slow.now_or_never().is_none());
+    let started = Instant::now();
+    assert!(store.commit(tx).now_or_never().is_none());
+    drop(fresh(&store, "e").await);
+    assert!(started.elapsed() < Duration::from_secs(3));
+    assert_eq!(world.effects("acme").await.unwrap(), 0);
+    world.teardown().await.unwrap();
+}
+
+#[tokio::test]
 async fn dropped_claim_that_waited_leaves_the_queue() {
     let world = PostgresHarness::setup().await.unwrap();
     let holder = world.open(PostgresConfig::new()).await.unwrap();
