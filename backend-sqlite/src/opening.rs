@@ -37,7 +37,8 @@ impl SqliteStore {
     /// and else in the system's temporary directory. SQLite's own databases in memory can't do
     /// that: `:memory:` has one connection, `vfs=memdb` no write-ahead log, so that readers are
     /// refused while a claim is open, and a shared cache answers `SQLITE_LOCKED` (measured). A
-    /// killed process leaves the directory `onceonly-…` behind.
+    /// killed process leaves the directory `onceonly-…` behind, and a container may limit
+    /// `/dev/shm` (Docker: 64 MB unless told otherwise).
     ///
     /// # Errors
     ///

@@ -21,9 +21,9 @@ impl SqliteStore {
     ///
     /// # Errors
     ///
-    /// [`Schema`](StoreErrorKind::Schema) when an applied migration was changed, when the schema
+    /// [`Schema`](onceonly::StoreErrorKind::Schema) when an applied migration was changed, when the schema
     /// says that it is incompatible with this version (a merely newer one is fine), and as
-    /// [`check`](Self::check); [`InFlight`](StoreErrorKind::InFlight) when claims stayed open.
+    /// [`check`](Self::check); [`InFlight`](onceonly::StoreErrorKind::InFlight) when claims stayed open.
     /// After an error, and when the future is dropped before the commit, nothing has changed.
     pub async fn migrate(&self) -> Result<(), StoreError> {
         // A setting such as an exclusive lock would keep BEGIN from ever succeeding.
@@ -51,7 +51,7 @@ impl SqliteStore {
     ///
     /// # Errors
     ///
-    /// [`Schema`](StoreErrorKind::Schema), naming what is wrong and its fix.
+    /// [`Schema`](onceonly::StoreErrorKind::Schema), naming what is wrong and its fix.
     pub async fn check(&self) -> Result<(), StoreError> {
         let statements = Arc::clone(&self.shared.statements);
         let connector = Arc::clone(&self.shared.connector);
