@@ -135,6 +135,28 @@ async fn pool_of_the_team_works_with_every_recycling_method() {
     }
 }
 
+#[tokio::test]
+async fn wait_of_a_claim_ends_on_a_pool_of_the_team_too() {
+    let world = PostgresHarness::setup().await.unwrap();
+    let server = world.config().clone();
+    for config in [
+        PostgresConfig::new(),
+        PostgresConfig::new().server(server.clone()),
+    ] {
+        let manager = Manager::new(server.clone(), NoTls);
+        let pool = Pool::builder(manager).max_size(2).build().unwrap();
+        let store = config.from_pool(pool).unwrap();
+        let event = Event::new("connecting", "e").unwrap();
+        let first = store.claim(&event, PATIENT).await.unwrap();
+        let wait = Duration::from_millis(300);
+        let error = store.claim(&event, wait).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::InFlight);
+        assert_eq!(world.waiting().await.unwrap(), 0);
+        store.rollback(first.fresh().unwrap()).await.unwrap();
+    }
+    world.teardown().await.unwrap();
+}
+
 /// The pool still believes in connections that the server has closed: the claim takes another.
 #[tokio::test]
 async fn connection_that_the_server_closed_is_replaced() {
