@@ -13,7 +13,7 @@ use crate::connection::Connection;
 use crate::error::{self, DUPLICATE_ENTRY, LOCK_WAIT_TIMEOUT};
 use crate::proof::{Nonce, Token};
 use crate::reply::{Reply, number};
-use crate::statements::Statements;
+use crate::statements::{CLAIM_STATEMENTS, Statements};
 use crate::transaction::Claimed;
 
 /// A pool whose connections are out of step is not asked for ever.
@@ -133,6 +133,7 @@ impl Contender for Claiming<'_> {
 
     fn outcome(&self, token: Token, reply: Reply) -> Result<Decision, StoreError> {
         match reply.error {
+            None if reply.statements != CLAIM_STATEMENTS => Err(error::out_of_step()),
             None => Ok(Decision::Fresh(Claimed {
                 source: self.event.source().clone(),
                 id: self.event.id().clone(),
@@ -171,8 +172,7 @@ impl Contender for Forgetting<'_> {
 
     fn outcome(&self, done: Nonce, reply: Reply) -> Result<Forget, StoreError> {
         if reply.ends_with(done) {
-            // Rows: the leading nonce, the count, the nonce at the end.
-            let count = reply.rows.get(1).and_then(|row| number(row, 0));
+            let count = reply.rows.first().and_then(|row| number(row, 0));
             return Ok(match count {
                 Some(0) => Forget::NotClaimed,
                 _ => Forget::Forgotten,

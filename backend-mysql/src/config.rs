@@ -1,6 +1,7 @@
 //! What a team can set, and what it may allow by name.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mysql_async::{Opts, OptsBuilder, Pool, PoolConstraints};
@@ -118,9 +119,9 @@ impl MySqlStoreBuilder {
         }
         #[cfg(feature = "rustls")]
         crate::tls::install_provider();
-        let address = match &origin {
-            Origin::Opts(opts) => error::address(opts),
-            Origin::Pool(_) => THE_POOLS_SERVER.to_owned(),
+        let (address, sessions) = match &origin {
+            Origin::Opts(opts) => (error::address(opts), Some(Arc::default())),
+            Origin::Pool(_) => (THE_POOLS_SERVER.to_owned(), None),
         };
         let pool = match (origin, max_connections) {
             (Origin::Opts(opts), None) => Pool::new(opts),
@@ -137,6 +138,7 @@ impl MySqlStoreBuilder {
         Ok(MySqlStore::new(
             pool,
             address,
+            sessions,
             table,
             acquire_timeout,
             allowed,

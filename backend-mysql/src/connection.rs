@@ -2,14 +2,15 @@
 
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
 use mysql_async::{Conn, DriverError, Error};
 use tokio::runtime::Handle;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
-use crate::kill::{self, Server};
+use crate::kill::{self, Server, Sessions};
 use crate::proof::Nonce;
 use crate::reply::Reply;
 use crate::statements;
@@ -55,11 +56,11 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(mut conn: Conn, runtime: Handle) -> Self {
+    pub(crate) fn new(mut conn: Conn, runtime: Handle, sessions: Option<&Arc<Sessions>>) -> Self {
         // If apply swaps the connection for another one, the driver resets the one that got out.
         conn.reset_connection(true);
         Self {
-            server: Server::of(&conn),
+            server: Server::of(&conn, sessions),
             conn: Some(conn),
             phase: Phase::Clean,
             runtime,
@@ -88,6 +89,7 @@ impl Connection {
             self.phase = Phase::Broken;
             return Reply {
                 rows: Vec::new(),
+                statements: 0,
                 affected: 0,
                 error: Some(Error::Driver(DriverError::ConnectionClosed)),
             };
@@ -100,19 +102,25 @@ impl Connection {
         reply
     }
 
-    /// One try at a key: `text` is a [`statements`] text that begins with the nonce and changes the
-    /// lock wait. `None`: replies don't belong to requests on this connection, whoever had it last.
+    /// One try at a key: `text` is a [`statements`] text that changes the lock wait and is marked with
+    /// the nonce. `None`: replies don't belong to requests here, whoever had the connection last.
     pub(crate) async fn contend(&mut self, text: &str, nonce: Nonce) -> Option<Reply> {
         self.server.expect(nonce);
-        let reply = self.exchange(text, Phase::Contending).await;
-        let in_step = reply.begins_with(nonce);
-        if !in_step && !matches!(&reply.error, Some(error) if error.is_fatal()) {
-            self.phase = Phase::Broken;
-            return None;
-        }
-        if let Some(row) = reply.rows.first() {
-            self.server.seen(row, Instant::now());
-        }
+        let reply = if self.server.is_known() {
+            self.exchange(text, Phase::Contending).await
+        } else {
+            let text = statements::greeting(nonce) + text;
+            let mut reply = self.exchange(&text, Phase::Contending).await;
+            match reply.take_greeting(nonce) {
+                Some(row) => self.server.introduce(&row),
+                None if matches!(&reply.error, Some(error) if error.is_fatal()) => {}
+                None => {
+                    self.phase = Phase::Broken;
+                    return None;
+                }
+            }
+            reply
+        };
         if reply.error.is_none() {
             self.phase = Phase::Open;
         }
@@ -165,6 +173,7 @@ impl Connection {
 
     /// Closes it without a KILL: nothing is in flight, but its session is not what it was.
     pub(crate) fn retire(mut self) {
+        self.server.forget();
         if let Some(conn) = self.conn.take() {
             close(conn);
         }
@@ -193,9 +202,9 @@ struct Unsettled(Option<Conn>);
 
 impl Unsettled {
     async fn settle(mut self, phase: Phase, server: &Server) {
-        if let Some(conn) = &mut self.0
+        if let Some((text, nonce)) = phase.rollback()
+            && let Some(conn) = &mut self.0
             && !conn.is_disconnected()
-            && let Some((text, nonce)) = phase.rollback()
         {
             let reply = timeout(SETTLE_LIMIT, Reply::of(conn, &text)).await;
             if matches!(reply, Ok(reply) if reply.ends_with(nonce)) {
@@ -205,6 +214,7 @@ impl Unsettled {
                 return;
             }
         }
+        server.forget();
         kill::session(server).await;
     }
 }

@@ -3,6 +3,8 @@
 //! A server does not notice that a client has gone while the client's statement waits for a lock
 //! (measured), so that closing the socket alone would keep the claim's key queued.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
@@ -17,25 +19,51 @@ use crate::reply::{bytes, number};
 const LIMIT: Duration = Duration::from_secs(5);
 const NO_SUCH_THREAD: u16 = 1094;
 
+/// A server, as it names itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Identity {
+    host: Vec<u8>,
+    port: i64,
+}
+
+/// Where the sessions of a pool live, as far as they told. Only for a pool that nobody but the store
+/// uses: none of its connections comes back with a reply unread, so that one greeting is enough.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions(Mutex<HashMap<u32, Identity>>);
+
+/// Closed connections are not all seen, so the map starts anew now and then.
+const MOST_SESSIONS: usize = 10_000;
+
+impl Sessions {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u32, Identity>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Where a session lives. A second connection with the same options may reach another server, whose
 /// session of that number is somebody else's.
 #[derive(Clone)]
 pub(crate) struct Server {
     opts: Opts,
     session: u32,
-    /// In the text of the statement that waits, while nothing was read from this server yet.
+    /// When the session was seen alive.
+    since: Instant,
+    /// In the text of the statement that waits, while the server is not known yet.
     mark: Option<Nonce>,
-    /// The server's host name and port, and when it told them.
-    identity: Option<(Vec<u8>, i64, Instant)>,
+    identity: Option<Identity>,
+    sessions: Option<Arc<Sessions>>,
 }
 
 impl Server {
-    pub(crate) fn of(conn: &Conn) -> Self {
+    pub(crate) fn of(conn: &Conn, sessions: Option<&Arc<Sessions>>) -> Self {
+        let session = conn.id();
         Self {
             opts: conn.opts().clone(),
-            session: conn.id(),
+            session,
+            since: Instant::now(),
             mark: None,
-            identity: None,
+            identity: sessions.and_then(|sessions| sessions.lock().get(&session).cloned()),
+            sessions: sessions.cloned(),
         }
     }
 
@@ -44,11 +72,34 @@ impl Server {
         self.mark = Some(mark);
     }
 
-    /// The answer of the server itself: nonce, host name, port.
-    pub(crate) fn seen(&mut self, row: &Row, now: Instant) {
-        if let (Some(host), Some(port)) = (bytes(row, 1), number(row, 2)) {
-            self.identity
-                .get_or_insert_with(|| (host.to_vec(), port, now));
+    pub(crate) fn is_known(&self) -> bool {
+        self.identity.is_some()
+    }
+
+    /// Reads the answer to [`statements::greeting`](crate::statements::greeting). A session of a
+    /// pool that others use too is greeted at every claim.
+    pub(crate) fn introduce(&mut self, row: &Row) {
+        let (Some(host), Some(port)) = (bytes(row, 1), number(row, 2)) else {
+            return;
+        };
+        let identity = Identity {
+            host: host.to_vec(),
+            port,
+        };
+        if let Some(sessions) = &self.sessions {
+            let mut sessions = sessions.lock();
+            if sessions.len() >= MOST_SESSIONS {
+                sessions.clear();
+            }
+            sessions.insert(self.session, identity.clone());
+        }
+        self.identity = Some(identity);
+    }
+
+    /// The session is not in order: should it come back, it is greeted again.
+    pub(crate) fn forget(&self) {
+        if let Some(sessions) = &self.sessions {
+            sessions.lock().remove(&self.session);
         }
     }
 }
@@ -86,16 +137,17 @@ async fn kill(server: &Server) -> Result<(), Error> {
 
 /// Whether the session's number means the same session there.
 async fn is_same(server: &Server, conn: &mut Conn) -> Result<bool, Error> {
-    if let Some((host, port, since)) = &server.identity {
+    if let Some(identity) = &server.identity {
         let here: Option<Row> = conn.query_first("SELECT @@hostname, @@port").await?;
         let uptime: Option<Row> = conn.query_first("SHOW GLOBAL STATUS LIKE 'Uptime'").await?;
-        let same =
-            here.is_some_and(|row| bytes(&row, 0) == Some(host) && number(&row, 1) == Some(*port));
+        let same = here.is_some_and(|row| {
+            bytes(&row, 0) == Some(&identity.host) && number(&row, 1) == Some(identity.port)
+        });
         // Numbers start again with the server.
         let restarted = uptime
             .and_then(|row| number(&row, 1))
             .and_then(|seconds| u64::try_from(seconds).ok())
-            .is_none_or(|seconds| seconds + 1 < since.elapsed().as_secs());
+            .is_none_or(|seconds| seconds + 1 < server.since.elapsed().as_secs());
         return Ok(same && !restarted);
     }
     let Some(mark) = server.mark.map(|mark| mark.to_string()) else {

@@ -12,6 +12,8 @@ use crate::proof::Nonce;
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) rows: Vec<Row>,
+    /// Statements that succeeded.
+    pub(crate) statements: usize,
     /// Rows that statements without a result changed.
     pub(crate) affected: u64,
     pub(crate) error: Option<Error>,
@@ -22,6 +24,7 @@ impl Reply {
     pub(crate) async fn of(conn: &mut Conn, text: &str) -> Self {
         let mut reply = Self {
             rows: Vec::new(),
+            statements: 0,
             affected: 0,
             error: None,
         };
@@ -33,22 +36,24 @@ impl Reply {
 
     async fn read(&mut self, conn: &mut Conn, text: &str) -> Result<(), Error> {
         let mut result = conn.query_iter(text).await?;
-        loop {
-            if result.columns_ref().is_empty() {
+        // One set at a time; `None` after the last, and before an error that comes out at the end.
+        while let Some(columns) = result.columns() {
+            if columns.is_empty() {
                 self.affected += result.affected_rows();
             }
-            // One set at a time; an error in a later statement comes out of a later call.
             self.rows.extend(result.collect::<Row>().await?);
-            if result.is_empty() {
-                break;
-            }
+            self.statements += 1;
         }
         result.drop_result().await
     }
 
-    /// Whether the first row read is this nonce.
-    pub(crate) fn begins_with(&self, nonce: Nonce) -> bool {
-        self.rows.first().is_some_and(|row| holds(row, nonce))
+    /// Takes out the answer to the greeting, if it was read.
+    pub(crate) fn take_greeting(&mut self, nonce: Nonce) -> Option<Row> {
+        if !self.rows.first().is_some_and(|row| holds(row, nonce)) {
+            return None;
+        }
+        self.statements -= 1;
+        Some(self.rows.remove(0))
     }
 
     /// Whether everything ran, the SELECT of this nonce at the end included.

@@ -11,6 +11,9 @@ const BEGIN: &str = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANS
 /// After an error: gives the session back the lock wait that [`Statements::contend`] took.
 const RESTORE: &str = "SET SESSION innodb_lock_wait_timeout = @onceonly_lock_wait";
 
+/// How many statements [`Statements::claim`] has.
+pub(crate) const CLAIM_STATEMENTS: usize = 6;
+
 /// A key that is pruned may have been pruned and claimed again by others in the meantime: seconds
 /// before the batch lets go of its locks.
 const PRUNE_LOCK_WAIT: u64 = 1;
@@ -30,7 +33,7 @@ impl Statements {
     }
 
     /// Opens a transaction, inserts, and sets the savepoint that shows at the commit whether it is
-    /// still the same one. The answer to the leading SELECT shows that replies belong to requests.
+    /// still the same one.
     pub(crate) fn claim(&self, event: &Event, token: Token, nonce: Nonce, seconds: u64) -> String {
         let event_type = event
             .event_type()
@@ -43,7 +46,7 @@ impl Statements {
             literal(event.id().as_str()),
             savepoint(token),
         );
-        contend(nonce, seconds, &insert)
+        contend(seconds, &insert)
     }
 
     /// Deletes a committed claim and commits.
@@ -60,10 +63,7 @@ impl Statements {
             self.table,
             key(source, id),
         );
-        format!(
-            "{}; {COMMIT}; SELECT x'{done}'",
-            contend(nonce, seconds, &delete)
-        )
+        format!("{}; {COMMIT}; SELECT x'{done}'", contend(seconds, &delete))
     }
 
     /// The committed claim of a key: its token, or no row.
@@ -111,7 +111,7 @@ impl Statements {
             .collect();
         format!(
             "{}; {COMMIT}; SELECT x'{done}'",
-            contend(nonce, PRUNE_LOCK_WAIT, &deletes.join("; "))
+            contend(PRUNE_LOCK_WAIT, &deletes.join("; "))
         )
     }
 }
@@ -166,12 +166,17 @@ fn cutoff(micros: u64) -> String {
     format!("UTC_TIMESTAMP(6) - INTERVAL {micros} MICROSECOND")
 }
 
-/// A transaction whose statements (marked with the nonce, see [`crate::kill`]) wait for locks at most so many seconds, while the session's own
-/// setting comes back before anybody else runs a statement.
-fn contend(nonce: Nonce, seconds: u64, statements: &str) -> String {
+/// Goes before [`contend`] where the session is not known: its answer shows that replies belong to
+/// requests, and where the session lives.
+pub(crate) fn greeting(nonce: Nonce) -> String {
+    format!("SELECT x'{nonce}', @@hostname, @@port; ")
+}
+
+/// A transaction whose statements (marked with the nonce, see [`crate::kill`]) wait for locks at most
+/// so many seconds, while the session's own setting comes back before anybody else runs a statement.
+fn contend(seconds: u64, statements: &str) -> String {
     format!(
-        "SELECT x'{nonce}', @@hostname, @@port; \
-         SET @onceonly_lock_wait = @@SESSION.innodb_lock_wait_timeout, \
+        "SET @onceonly_lock_wait = @@SESSION.innodb_lock_wait_timeout, \
          SESSION innodb_lock_wait_timeout = {seconds}; {BEGIN}; {statements}; {RESTORE}"
     )
 }
@@ -183,6 +188,13 @@ mod tests {
     #[test]
     fn names_with_quotes_stay_one_name() {
         assert_eq!(quoted("a`b; DROP TABLE c"), "`a``b; DROP TABLE c`");
+    }
+
+    #[test]
+    fn a_claim_has_as_many_statements_as_it_says() {
+        let event = Event::new("a", "b").unwrap();
+        let sql = Statements::new("t").claim(&event, Token::random(), Nonce::random(), 2);
+        assert_eq!(sql.split("; ").count(), CLAIM_STATEMENTS);
     }
 
     #[test]
