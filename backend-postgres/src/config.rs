@@ -74,7 +74,9 @@ impl PostgresConfig {
 
     /// The schema of the claim table. Taken as it is and quoted: `Billing` and `billing` differ.
     ///
-    /// Without it the connection's `search_path` decides.
+    /// Without it the connection's `search_path` decides, for each claim anew. Name it if anybody who
+    /// shares the connections, `apply` or other clients of a pooler, sets `search_path` without LOCAL:
+    /// claims would go to another schema's table from then on.
     #[must_use]
     pub fn schema(mut self, schema: impl Into<String>) -> Self {
         self.schema = Some(schema.into());
