@@ -3,7 +3,9 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use onceonly::{Claim, ClaimFate, ClaimStore, Event, MemoryTx, StoreError, StoreErrorKind};
+use onceonly::{
+    Claim, ClaimFate, ClaimStore, Event, MemorySavepoint, MemoryTx, StoreError, StoreErrorKind,
+};
 
 use crate::{Fault, FaultyStore};
 
@@ -13,14 +15,17 @@ pub struct FaultyTx {
     store: FaultyStore,
     event: Event,
     inner: Option<MemoryTx>,
+    /// Before any effect.
+    start: MemorySavepoint,
     doomed: bool,
     /// A statement was sent and its reply not read.
     unread: bool,
 }
 
 impl FaultyTx {
-    pub(crate) const fn new(store: FaultyStore, event: Event, tx: MemoryTx) -> Self {
+    pub(crate) fn new(store: FaultyStore, event: Event, tx: MemoryTx) -> Self {
         Self {
+            start: tx.savepoint(),
             store,
             event,
             inner: Some(tx),
@@ -127,14 +132,12 @@ impl FaultyTx {
     }
 
     pub(crate) async fn rollback(mut self) -> Result<(), StoreError> {
-        let inner = self.inner.take();
-        let held = inner.is_some();
-        drop(inner);
-        if held
-            && self.store.fault.is(Fault::ClaimKeptAfterRollback)
-            && let Claim::Fresh(again) = self.store.inner.claim(&self.event, Duration::ZERO).await?
-        {
-            self.store.inner.commit(again).await?;
+        let Some(mut inner) = self.inner.take() else {
+            return Ok(());
+        };
+        if self.store.fault.is(Fault::ClaimKeptAfterRollback) {
+            inner.rollback_to(self.start.clone());
+            return self.store.inner.commit(inner).await;
         }
         Ok(())
     }

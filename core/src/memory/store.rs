@@ -81,12 +81,14 @@ impl MemoryStore {
                 Insert::Duplicate => return Ok(Claim::Duplicate(Duplicate::new())),
                 Insert::Held(ended) => ended,
             };
-            let _waiting = Waiting::new(&self.shared);
-            // The semaphore has no permits: acquiring ends only when the holder's end closes it.
-            let ended = held.acquire();
-            let ended = match deadline {
-                Some(deadline) => timeout_at(deadline, ended).await.is_ok(),
-                None => ended.await.is_err(),
+            let ended = !wait.is_zero() && {
+                let _waiting = Waiting::new(&self.shared);
+                // The semaphore has no permits: acquiring ends only when the holder's end closes it.
+                let ended = held.acquire();
+                match deadline {
+                    Some(deadline) => timeout_at(deadline, ended).await.is_ok(),
+                    None => ended.await.is_err(),
+                }
             };
             if !ended {
                 return Err(StoreError::new(
