@@ -153,9 +153,11 @@ impl<H: Harness> Stage<H> {
         let Some((last, before)) = running.split_last_mut() else {
             return;
         };
+        // Where there is one writer, whoever holds it holds every key.
+        let one_writer = !self.capabilities.concurrent_keys;
         let held = before
             .iter()
-            .any(|other| other.event == last.event && other.is_applying());
+            .any(|other| (one_writer || other.event == last.event) && other.is_applying());
         last.waited = held && last.is_counted();
     }
 
