@@ -14,6 +14,9 @@ pub(crate) struct Proof {
     /// Only on this database; may be repeated.
     #[arg(long, value_enum)]
     only: Vec<Database>,
+    /// Build without optimisation, which is sooner ready for a short run.
+    #[arg(long)]
+    dev: bool,
     /// Passed on to the program.
     #[arg(last = true)]
     rest: Vec<String>,
@@ -21,22 +24,15 @@ pub(crate) struct Proof {
 
 impl Proof {
     pub(crate) fn deliver(&self) -> io::Result<()> {
-        self.each(&["run", "--quiet", "-p", "deliver", "--"])
+        self.each("dev", &["deliver", "--"])
     }
 
     pub(crate) fn soak(&self) -> io::Result<()> {
-        self.each(&[
-            "run",
-            "--quiet",
-            "--release",
-            "-p",
-            "onceonly-soak",
-            "--",
-            "run",
-        ])
+        let profile = if self.dev { "dev" } else { "release" };
+        self.each(profile, &["onceonly-soak", "--", "run"])
     }
 
-    fn each(&self, program: &[&str]) -> io::Result<()> {
+    fn each(&self, profile: &str, program: &[&str]) -> io::Result<()> {
         let stop = Stop::register()?;
         let mut wanted = self.only.clone();
         if wanted.is_empty() {
@@ -44,8 +40,9 @@ impl Proof {
         }
         let databases = Databases::start(&wanted)?;
         for database in wanted {
-            let mut command = cargo(program);
+            let mut command = cargo(&["run", "--quiet", "--profile", profile, "-p"]);
             command
+                .args(program)
                 .args(["--database", database.name()])
                 .args(&self.rest);
             databases.give(&mut command);
