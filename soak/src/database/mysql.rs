@@ -15,8 +15,8 @@ use crate::evidence::{CLAIMS, Evidence, LEDGER};
 /// A server, named by its URL.
 pub(crate) struct MySql {
     opts: Opts,
-    /// Holds what slow statements wait for. Not SLEEP: sessions of MariaDB 10.11 that are killed in
-    /// it pile up behind one mutex for seconds (measured), and with them the claims that they hold.
+    /// Holds what slow statements of MariaDB wait for. Not SLEEP: sessions of MariaDB 10.11 that are
+    /// killed in it pile up for seconds (measured), and with them the claims that they hold.
     holder: OnceCell<Conn>,
 }
 
@@ -81,7 +81,11 @@ impl Database for MySql {
     }
 
     async fn slow(tx: &mut MySqlTx, duration: Duration) -> Result<(), Failure> {
-        let sql = format!("DO GET_LOCK({HELD}, {})", duration.as_secs_f64());
+        // MySQL rounds the wait for a lock to whole seconds.
+        let seconds = duration.as_secs_f64();
+        let sql = format!(
+            "DO IF(VERSION() LIKE '%MariaDB%', GET_LOCK({HELD}, {seconds}), SLEEP({seconds}))"
+        );
         Ok(tx.query_drop(sql).await?)
     }
 
@@ -92,9 +96,13 @@ impl Database for MySql {
     }
 
     async fn kill_one(&self) -> Result<(), Failure> {
-        let sql = "SELECT trx_mysql_thread_id FROM information_schema.innodb_trx
-                   JOIN information_schema.processlist ON id = trx_mysql_thread_id
-                   WHERE db = DATABASE() AND id <> CONNECTION_ID() ORDER BY RAND() LIMIT 1";
+        // Not from innodb_trx: it shows old news to who reads it more than ten times a second.
+        let sql = format!(
+            "SELECT id FROM information_schema.processlist
+             WHERE db = DATABASE() AND id <> CONNECTION_ID()
+             AND id <> COALESCE(IS_USED_LOCK({HELD}), 0)
+             ORDER BY command = 'Sleep', RAND() LIMIT 1"
+        );
         let mut outside = self.outside().await?;
         if let Some(session) = outside.query_first::<u64, _>(sql).await? {
             // It may have ended by itself.
