@@ -2,38 +2,25 @@
 
 use std::env;
 use std::error::Error;
-use std::io::{self, BufRead, BufReader};
+use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
-use rand::distr::{Alphanumeric, SampleString};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
-/// What GitHub's deliveries are signed with in these runs.
-pub(crate) const SECRET: &str = "deliver signs with this";
+use crate::provider::SECRET;
 
 /// Billing, on a free port. Dropping it kills it.
 pub(crate) struct Billing {
     child: Child,
     addr: SocketAddr,
-    _stdout: BufReader<ChildStdout>,
 }
 
 impl Billing {
     /// Builds and starts it; returns when it listens.
     pub(crate) fn start(database_url: &str, fail_first: u8) -> Result<Self, Box<dyn Error>> {
-        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let folder = env!("CARGO_MANIFEST_DIR");
-        let built = Command::new(cargo)
-            .args(["build", "--quiet", "-p", "billing", "--message-format=json"])
-            .current_dir(folder)
-            .stderr(Stdio::inherit())
-            .output()?;
-        let messages = String::from_utf8(built.stdout)?;
-        let program = messages
-            .lines()
-            .find_map(executable)
-            .ok_or("billing was not built")?;
-        let mut child = Command::new(program)
+        let mut child = Command::new(build()?)
             .env("DATABASE_URL", database_url)
             .env("BIND", "127.0.0.1:0")
             .env("GITHUB_WEBHOOK_SECRET", SECRET)
@@ -42,27 +29,35 @@ impl Billing {
             .stdout(Stdio::piped())
             .spawn()?;
         let stdout = child.stdout.take().ok_or("billing has no output")?;
-        let (mut stdout, mut line) = (BufReader::new(stdout), String::new());
-        stdout.read_line(&mut line)?;
+        let mut billing = Self {
+            child,
+            addr: SocketAddr::from(([127, 0, 0, 1], 0)),
+        };
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line)?;
         let address = line
             .split_once("http://")
             .and_then(|(_, rest)| rest.split(',').next());
-        match address.and_then(|address| address.parse().ok()) {
-            Some(addr) => Ok(Self {
-                child,
-                addr,
-                _stdout: stdout,
-            }),
-            None => {
-                child.kill()?;
-                child.wait()?;
-                Err(io::Error::other("billing did not start, see above").into())
-            }
-        }
+        billing.addr = address
+            .ok_or("billing did not start, see above")?
+            .parse()
+            .map_err(|error| format!("billing listens on {address:?}: {error}"))?;
+        Ok(billing)
     }
 
     pub(crate) const fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// Stops it as an operator does.
+    pub(crate) fn stop(mut self) -> Result<(), Box<dyn Error>> {
+        kill(Pid::from_raw(self.child.id().try_into()?), Signal::SIGTERM)?;
+        let status = self.child.wait()?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(format!("billing ended with {status}").into())
+        }
     }
 }
 
@@ -73,16 +68,18 @@ impl Drop for Billing {
     }
 }
 
-/// The path in cargo's message about a program that it built.
-fn executable(message: &str) -> Option<String> {
-    let message: serde_json::Value = serde_json::from_str(message).ok()?;
-    Some(message["executable"].as_str()?.to_owned())
-}
-
-/// A name that no other run has.
-pub(crate) fn unique(prefix: &str) -> String {
-    let random = Alphanumeric
-        .sample_string(&mut rand::rng(), 12)
-        .to_lowercase();
-    format!("{prefix}_{random}")
+/// The path of the program, which cargo names in one of its messages.
+fn build() -> Result<String, Box<dyn Error>> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo)
+        .args(["build", "--quiet", "-p", "billing", "--message-format=json"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stderr(Stdio::inherit())
+        .output()?;
+    let messages = String::from_utf8(built.stdout)?;
+    let program = messages.lines().find_map(|message| {
+        let message: serde_json::Value = serde_json::from_str(message).ok()?;
+        Some(message["executable"].as_str()?.to_owned())
+    });
+    Ok(program.ok_or("billing was not built")?)
 }

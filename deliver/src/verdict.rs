@@ -2,84 +2,192 @@
 
 use std::fmt;
 
-use crate::database::Credited;
-use crate::journal::{Answer, Journal};
-use crate::provider::Event;
+use crate::database::Entry;
+use crate::events::Event;
+use crate::journal::{Answer, Line};
+use crate::provider::COPIES;
 
 /// What a run came to.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Verdict {
     processed: usize,
     duplicates: usize,
-    retried: usize,
-    /// Events that are wrong, each with its reason.
-    wrong: Vec<String>,
+    pub(crate) retried: usize,
+    /// What is wrong, and with which event.
+    pub(crate) wrong: Vec<String>,
 }
 
-impl Verdict {
-    pub(crate) fn wrong(&self) -> usize {
-        self.wrong.len()
-    }
-}
-
-/// Every event is credited once, one of its deliveries was answered with processed, the others with
-/// duplicate, and every one ended with 200.
-pub(crate) fn judge(events: &[Event], journal: &Journal, credited: &Credited) -> Verdict {
-    let mut verdict = Verdict::default();
+/// Every event is credited once and as it says; one answer to it was processed (none, if answers were
+/// lost); each of its deliveries ended with 200.
+pub(crate) fn judge(events: &[Event], journal: &[Line], ledger: &[Entry]) -> Verdict {
+    let answers = |wanted| journal.iter().filter(|line| line.answer == wanted).count();
+    let mut verdict = Verdict {
+        processed: answers(Answer::Processed),
+        duplicates: answers(Answer::Duplicate),
+        retried: journal.iter().filter(|line| !line.answer.is_200()).count(),
+        wrong: Vec::new(),
+    };
     for event in events {
-        let deliveries = journal
-            .get(&event.id)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        let answers = || deliveries.iter().flatten();
-        let count = |wanted| answers().filter(|answer| **answer == wanted).count();
-        let (processed, duplicates) = (count(Answer::Processed), count(Answer::Duplicate));
-        verdict.processed += processed;
-        verdict.duplicates += duplicates;
-        verdict.retried += answers()
-            .filter(|answer| matches!(answer, Answer::Retry(_)))
-            .count();
-        let lines = credited.get(&event.id).copied().unwrap_or_default();
-        if lines != 1 {
-            verdict
-                .wrong
-                .push(format!("{} has {lines} lines in the ledger", event.id));
-        } else if processed != 1 {
-            verdict.wrong.push(format!(
-                "{} was answered {processed} times with processed",
-                event.id
-            ));
-        } else if deliveries.is_empty() || processed + duplicates != deliveries.len() {
-            verdict.wrong.push(format!(
-                "{} has deliveries without a 200: {deliveries:?}",
-                event.id
-            ));
+        if let Err(reason) = judge_event(event, journal, ledger) {
+            let name = (event.sender.source(), &event.id);
+            verdict.wrong.push(format!("{name:?}: {reason}"));
         }
     }
-    let known = |id: &String| events.iter().any(|event| event.id == *id);
-    for stranger in credited.keys().filter(|id| !known(id)) {
+    let strangers = ledger
+        .iter()
+        .filter(|entry| !events.iter().any(|event| entry.is_of(event)));
+    for entry in strangers {
         verdict
             .wrong
-            .push(format!("{stranger} was credited and never delivered"));
+            .push(format!("credited and never delivered: {entry:?}"));
     }
     verdict
 }
 
+fn judge_event(event: &Event, journal: &[Line], ledger: &[Entry]) -> Result<(), String> {
+    let entries: Vec<_> = ledger.iter().filter(|entry| entry.is_of(event)).collect();
+    match entries.as_slice() {
+        [] => return Err("not in the ledger".to_owned()),
+        [entry] if entry.amount == event.amount => {}
+        [entry] => return Err(format!("credited {} for {}", entry.amount, event.amount)),
+        more => return Err(format!("{} lines in the ledger", more.len())),
+    }
+    let name = (event.sender.source(), event.id.as_str());
+    let lines: Vec<_> = journal
+        .iter()
+        .filter(|line| (line.event.0.as_str(), line.event.1.as_str()) == name)
+        .collect();
+    let count = |wanted| lines.iter().filter(|line| line.answer == wanted).count();
+    let processed = count(Answer::Processed);
+    if processed > 1 || (processed == 0 && count(Answer::Lost) == 0) {
+        return Err(format!("answered with processed {processed} times"));
+    }
+    if count(Answer::Unclear) > 0 {
+        return Err("answered with 200 and neither processed nor duplicate".to_owned());
+    }
+    for delivery in 0..COPIES {
+        let of_it = |line: &&&Line| line.delivery == delivery;
+        if !lines.iter().filter(of_it).any(|line| line.answer.is_200()) {
+            return Err(format!("delivery {delivery} never got 200"));
+        }
+    }
+    Ok(())
+}
+
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            processed,
-            duplicates,
-            retried,
-            wrong,
-        } = self;
         write!(
             f,
-            "processed {processed}, duplicates {duplicates}, retried {retried}, wrong {}",
-            wrong.len()
+            "processed {}, duplicates {}, retried {}, wrong {}",
+            self.processed,
+            self.duplicates,
+            self.retried,
+            self.wrong.len()
         )?;
-        wrong
+        self.wrong
             .iter()
             .try_for_each(|reason| write!(f, "\n  {reason}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::Sender;
+
+    fn event(id: &str) -> Event {
+        Event {
+            id: id.to_owned(),
+            sender: Sender::Invoices,
+            body: Vec::new(),
+            amount: 10,
+        }
+    }
+
+    fn entry(id: &str, amount: i64) -> Entry {
+        Entry {
+            source: "invoices".to_owned(),
+            event_id: id.to_owned(),
+            amount,
+        }
+    }
+
+    fn journal(answers: [&[Answer]; COPIES]) -> Vec<Line> {
+        let deliveries = answers.iter().enumerate();
+        let lines = deliveries.flat_map(|(delivery, answers)| {
+            answers.iter().map(move |&answer| Line {
+                event: ("invoices".to_owned(), "evt_1".to_owned()),
+                delivery,
+                answer,
+            })
+        });
+        lines.collect()
+    }
+
+    const RIGHT: [&[Answer]; COPIES] = [
+        &[Answer::Refused(500), Answer::Duplicate],
+        &[Answer::Processed],
+        &[Answer::Refused(503), Answer::Duplicate],
+    ];
+
+    fn reason(answers: [&[Answer]; COPIES], ledger: &[Entry]) -> String {
+        let verdict = judge(&[event("evt_1")], &journal(answers), ledger);
+        assert_eq!(verdict.wrong.len(), 1, "{verdict}");
+        verdict.wrong[0].clone()
+    }
+
+    #[test]
+    fn one_credit_one_processed_and_duplicates_are_right() {
+        let verdict = judge(&[event("evt_1")], &journal(RIGHT), &[entry("evt_1", 10)]);
+        assert_eq!(
+            verdict.to_string(),
+            "processed 1, duplicates 2, retried 2, wrong 0"
+        );
+    }
+
+    #[test]
+    fn lost_answer_may_have_been_the_processed_one() {
+        let lost: [&[Answer]; COPIES] = [
+            &[Answer::Lost, Answer::Duplicate],
+            &[Answer::Duplicate],
+            &[Answer::Duplicate],
+        ];
+        let verdict = judge(&[event("evt_1")], &journal(lost), &[entry("evt_1", 10)]);
+        assert!(verdict.wrong.is_empty(), "{verdict}");
+    }
+
+    #[test]
+    fn wrong_ledger_is_found() {
+        assert!(reason(RIGHT, &[]).contains("not in the ledger"));
+        let twice = [entry("evt_1", 10), entry("evt_1", 10)];
+        assert!(reason(RIGHT, &twice).contains("2 lines"));
+        assert!(reason(RIGHT, &[entry("evt_1", 11)]).contains("credited 11 for 10"));
+        let stranger = [entry("evt_1", 10), entry("evt_2", 10)];
+        assert!(reason(RIGHT, &stranger).contains("never delivered"));
+    }
+
+    #[test]
+    fn wrong_answers_are_found() {
+        let ledger = [entry("evt_1", 10)];
+        let twice: [&[Answer]; COPIES] = [
+            &[Answer::Processed],
+            &[Answer::Processed],
+            &[Answer::Duplicate],
+        ];
+        assert!(reason(twice, &ledger).contains("processed 2 times"));
+        let never: [&[Answer]; COPIES] = [&[Answer::Duplicate]; COPIES];
+        assert!(reason(never, &ledger).contains("processed 0 times"));
+        let given_up: [&[Answer]; COPIES] = [
+            &[Answer::Processed],
+            &[Answer::Refused(503)],
+            &[Answer::Duplicate],
+        ];
+        assert!(reason(given_up, &ledger).contains("never got 200"));
+        let unclear: [&[Answer]; COPIES] = [
+            &[Answer::Processed],
+            &[Answer::Unclear],
+            &[Answer::Duplicate],
+        ];
+        assert!(reason(unclear, &ledger).contains("neither"));
     }
 }

@@ -21,14 +21,27 @@ fn every_event_is_credited_once() {
         "{text}{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    assert!(text.contains("processed 6, duplicates 12"), "{text}");
+    assert!(text.contains("processed 7, duplicates 14"), "{text}");
     assert!(text.contains("wrong 0"), "{text}");
 }
 
 #[test]
-fn a_doubled_credit_is_found() {
+fn lost_and_doubled_credits_are_found() {
     let output = deliver(&["--sabotage"]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(!output.status.success(), "{text}");
-    assert!(text.contains("wrong 1"), "{text}");
+    assert!(text.contains("wrong 2"), "{text}");
+}
+
+#[test]
+fn a_folder_without_bodies_is_an_error() {
+    let empty = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_deliver"))
+        .arg("--folder")
+        .arg(empty.path())
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("no bodies in"), "{text}");
 }
