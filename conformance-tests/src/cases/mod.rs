@@ -6,6 +6,7 @@ mod r02_duplicate_waits;
 mod r03_rollback_releases;
 mod r04_honest_answers;
 mod r05_drop_safe;
+mod r05_every_poll;
 mod r06_bounded_wait;
 mod r07_exact_keys;
 mod r08_apply_error;
