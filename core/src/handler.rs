@@ -227,6 +227,10 @@ impl<S: ClaimStore> Handler<S> {
     /// commit whose outcome is unknown is never re-run. `apply` must tolerate being run again: what
     /// it did outside the transaction is not undone.
     ///
+    /// Whether an error of `apply` is a conflict is looked up along [`source`](Error::source), so the
+    /// driver's error must be there: a variant that is `#[error(transparent)]` in `thiserror` skips
+    /// it, and `#[error("crediting failed")] Database(#[source] DriverError)` keeps it.
+    ///
     /// # Errors
     ///
     /// As [`handle`](Self::handle); the conflict itself after the last re-run.

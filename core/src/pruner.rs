@@ -12,8 +12,8 @@ use crate::{ClaimStore, StoreError};
 /// Deletes old claims, batch by batch, for as long as its task runs.
 ///
 /// Keep claims longer than any provider redelivers and longer than a dead-letter queue may hold an
-/// event: once its claim is pruned, a delivery is processed again. Several pruners on one database
-/// do no harm.
+/// event: once its claim is pruned, a delivery is processed again, and a dead letter that is replayed
+/// after that credits twice. Several pruners on one database do no harm.
 ///
 /// ```
 /// use onceonly::{MemoryStore, Pruner};

@@ -86,6 +86,8 @@ pub trait ClaimStore: Send + Sync {
     /// any depth of [`source`](Error::source).
     ///
     /// True means: the same work in a new transaction may succeed.
+    /// An error type that leaves the driver's error out of its chain of sources, as thiserror's
+    /// `#[error(transparent)]` does, can't be recognised.
     fn is_conflict(&self, error: &(dyn Error + 'static)) -> bool;
 }
 
