@@ -7,7 +7,7 @@ use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
 use crate::config::{Journal, SqliteConfig};
-use crate::error::{failed, is_busy};
+use crate::error::{failed, is_busy, was_busy};
 use crate::settings;
 
 /// What a connection is for.
@@ -43,7 +43,10 @@ impl Connector {
     pub(crate) fn open(&self, role: Role) -> Result<Option<Connection>, StoreError> {
         let opened = none_if_busy(self.try_open(role, OpenFlags::empty()))?;
         if let Some(connection) = &opened {
-            settings::verify(connection, &self.config)?;
+            match settings::verify(connection, &self.config) {
+                Err(error) if was_busy(&error) => return Ok(None),
+                verified => verified?,
+            }
         }
         Ok(opened)
     }

@@ -70,6 +70,14 @@ pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
     }
 }
 
+/// Whether an error of ours is nothing but a lock that another connection held.
+pub(crate) fn was_busy(error: &StoreError) -> bool {
+    let source = error
+        .source()
+        .and_then(|source| source.downcast_ref::<rusqlite::Error>());
+    source.is_some_and(is_busy)
+}
+
 /// Whether `error` or a source of it is a lock conflict of SQLite.
 pub(crate) fn is_conflict(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);

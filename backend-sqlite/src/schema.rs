@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onceonly::StoreError;
+use rusqlite::ffi;
 
 use crate::blocking::{blocking, runtime};
+use crate::error::was_busy;
 use crate::{SqliteStore, migrate, settings};
 
 impl SqliteStore {
@@ -29,7 +31,7 @@ impl SqliteStore {
         // A setting such as an exclusive lock would keep BEGIN from ever succeeding.
         let connector = Arc::clone(&self.shared.connector);
         let verified = self.shared.readers.look("checking", move |connection| {
-            Ok(settings::verify(connection, &connector.config))
+            found(settings::verify(connection, &connector.config))
         });
         verified.await??;
         let writer = self.begin(Self::MIGRATE_WAIT).await?;
@@ -56,8 +58,10 @@ impl SqliteStore {
         let statements = Arc::clone(&self.shared.statements);
         let connector = Arc::clone(&self.shared.connector);
         let looked = self.shared.readers.look("checking", move |connection| {
-            Ok(settings::verify(connection, &connector.config)
-                .and_then(|()| migrate::require_compatible(connection, &statements)))
+            found(
+                settings::verify(connection, &connector.config)
+                    .and_then(|()| migrate::require_compatible(connection, &statements)),
+            )
         });
         looked.await?
     }
@@ -67,5 +71,16 @@ impl SqliteStore {
         runtime()?;
         self.shared.checked.get_or_try_init(|| self.check()).await?;
         Ok(())
+    }
+}
+
+/// A check that met a lock has found nothing yet, and is run again.
+fn found(checked: Result<(), StoreError>) -> rusqlite::Result<Result<(), StoreError>> {
+    match checked {
+        Err(error) if was_busy(&error) => {
+            let busy = ffi::Error::new(ffi::SQLITE_BUSY);
+            Err(rusqlite::Error::SqliteFailure(busy, None))
+        }
+        checked => Ok(checked),
     }
 }
