@@ -9,6 +9,7 @@ use onceonly::{StoreError, StoreErrorKind};
 use onceonly_migrations::DEFAULT_TABLE;
 
 use crate::error;
+use crate::kill::Sessions;
 use crate::store::MySqlStore;
 
 pub(crate) const DEFAULT_ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -31,39 +32,39 @@ pub enum UnsafeSetting {
     SyncBinlog,
 }
 
-/// Settings of a [`MySqlStore`]. Got from [`MySqlStore::builder`] or
-/// [`MySqlStore::builder_with_pool`].
-#[must_use = "build() makes the store"]
-pub struct MySqlStoreBuilder {
-    origin: Origin,
+/// How a [`MySqlStore`] behaves.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use onceonly_mysql::{MySqlConfig, mysql_async};
+///
+/// let opts = mysql_async::Opts::from_url("mysql://app@db.internal/shop")?;
+/// let store = MySqlConfig::new()
+///     .table("claims_of_shop")
+///     .max_connections(20)
+///     .acquire_timeout(Duration::from_secs(1))
+///     .from_opts(opts)?;
+/// assert_eq!(store.table(), "claims_of_shop");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "connect(), from_opts() and from_pool() make the store"]
+pub struct MySqlConfig {
     table: String,
     acquire_timeout: Duration,
     max_connections: Option<usize>,
     allowed: Vec<UnsafeSetting>,
 }
 
-enum Origin {
-    Opts(Opts),
-    Pool(Pool),
-}
-
-impl MySqlStoreBuilder {
-    fn new(origin: Origin) -> Self {
+impl MySqlConfig {
+    /// The defaults.
+    pub fn new() -> Self {
         Self {
-            origin,
             table: DEFAULT_TABLE.to_owned(),
             acquire_timeout: DEFAULT_ACQUIRE_TIMEOUT,
             max_connections: None,
             allowed: Vec::new(),
         }
-    }
-
-    pub(crate) fn from_opts(opts: Opts) -> Self {
-        Self::new(Origin::Opts(opts))
-    }
-
-    pub(crate) fn from_pool(pool: Pool) -> Self {
-        Self::new(Origin::Pool(pool))
     }
 
     /// The claim table's name, `processed_events` unless it is set. At most 52 characters, since
@@ -93,19 +94,78 @@ impl MySqlStoreBuilder {
         self
     }
 
-    /// The store. It connects when it is first used.
+    /// Opens a pool of its own, and one connection at once, to find out that the database answers.
+    ///
+    /// `url` is `mysql://user:password@host:3306/database`. Its parameters are the driver's, see
+    /// [`mysql_async::Opts`]; `prefer_socket` is off here unless the URL turns it on.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`](StoreErrorKind::Unsupported) when the URL is invalid, and as
+    /// [`from_opts`](Self::from_opts); [`Unavailable`](StoreErrorKind::Unavailable) when no
+    /// connection can be made within the [`acquire_timeout`](Self::acquire_timeout). The password is
+    /// in none of them.
+    pub async fn connect(self, url: &str) -> Result<MySqlStore, StoreError> {
+        let store = self.from_opts(opts(url)?)?;
+        store.reach().await?;
+        Ok(store)
+    }
+
+    /// A store on a pool of its own. It connects when it is first used.
     ///
     /// # Errors
     ///
     /// [`Unsupported`](StoreErrorKind::Unsupported) when the table's name or the number of
     /// connections can't be.
-    pub fn build(self) -> Result<MySqlStore, StoreError> {
+    #[allow(
+        clippy::wrong_self_convention,
+        reason = "the same name as on the other backends"
+    )]
+    pub fn from_opts(self, opts: impl Into<Opts>) -> Result<MySqlStore, StoreError> {
+        let opts = opts.into();
+        let address = error::address(&opts);
+        install_provider();
+        let pool = match self.max_connections {
+            Some(count) => Pool::new(limited(opts, count)?),
+            None => Pool::new(opts),
+        };
+        self.build(pool, address, Some(Arc::default()))
+    }
+
+    /// Uses a pool that you have already, with any options, so that claims and the rest of the
+    /// program share its connections.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`](StoreErrorKind::Unsupported) when the table's name can't be, or when
+    /// [`max_connections`](Self::max_connections) is set: the pool has its own limit.
+    #[allow(
+        clippy::wrong_self_convention,
+        reason = "the same name as on the other backends"
+    )]
+    pub fn from_pool(self, pool: Pool) -> Result<MySqlStore, StoreError> {
+        if self.max_connections.is_some() {
+            return Err(StoreError::new(
+                StoreErrorKind::Unsupported,
+                "max_connections is for a pool that the store makes: set the limit of your own \
+                 pool in its PoolOpts",
+            ));
+        }
+        install_provider();
+        self.build(pool, THE_POOLS_SERVER.to_owned(), None)
+    }
+
+    fn build(
+        self,
+        pool: Pool,
+        address: String,
+        sessions: Option<Arc<Sessions>>,
+    ) -> Result<MySqlStore, StoreError> {
         let Self {
-            origin,
             table,
             acquire_timeout,
-            max_connections,
             allowed,
+            ..
         } = self;
         let length = table.chars().count();
         if length == 0 || length > LONGEST_TABLE || table.contains('\0') || table.ends_with(' ') {
@@ -117,24 +177,6 @@ impl MySqlStoreBuilder {
                 ),
             ));
         }
-        #[cfg(feature = "rustls")]
-        crate::tls::install_provider();
-        let (address, sessions) = match &origin {
-            Origin::Opts(opts) => (error::address(opts), Some(Arc::default())),
-            Origin::Pool(_) => (THE_POOLS_SERVER.to_owned(), None),
-        };
-        let pool = match (origin, max_connections) {
-            (Origin::Opts(opts), None) => Pool::new(opts),
-            (Origin::Opts(opts), Some(count)) => Pool::new(limited(opts, count)?),
-            (Origin::Pool(pool), None) => pool,
-            (Origin::Pool(_), Some(_)) => {
-                return Err(StoreError::new(
-                    StoreErrorKind::Unsupported,
-                    "max_connections is for a pool that the store makes: set the limit of your own \
-                     pool in its PoolOpts",
-                ));
-            }
-        };
         Ok(MySqlStore::new(
             pool,
             address,
@@ -146,9 +188,20 @@ impl MySqlStoreBuilder {
     }
 }
 
-impl fmt::Debug for MySqlStoreBuilder {
+impl Default for MySqlConfig {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn install_provider() {
+    #[cfg(feature = "rustls")]
+    crate::tls::install_provider();
+}
+
+impl fmt::Debug for MySqlConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MySqlStoreBuilder")
+        f.debug_struct("MySqlConfig")
             .field("table", &self.table)
             .field("acquire_timeout", &self.acquire_timeout)
             .field("max_connections", &self.max_connections)

@@ -59,7 +59,7 @@ mod store;
 mod tls;
 mod transaction;
 
-pub use config::{MySqlStoreBuilder, UnsafeSetting};
+pub use config::{MySqlConfig, UnsafeSetting};
 pub use mysql_async;
 pub use store::MySqlStore;
 pub use transaction::{MySqlSavepoint, MySqlTx};

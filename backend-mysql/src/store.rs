@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mysql_async::{Opts, Pool};
+use mysql_async::Pool;
 use onceonly::{
     Claim, ClaimRecords, ClaimStore, Duplicate, Event, EventId, Forget, Source, StoreError,
     StoreErrorKind,
@@ -17,7 +17,7 @@ use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use crate::claim::{self, Claiming, Decision};
-use crate::config::{self, MySqlStoreBuilder, UnsafeSetting};
+use crate::config::{self, MySqlConfig, UnsafeSetting};
 use crate::connection::Connection;
 use crate::kill::Sessions;
 use crate::proof::Nonce;
@@ -50,18 +50,13 @@ struct Inner {
 }
 
 impl MySqlStore {
-    /// A store on a pool of its own, made from a URL such as
-    /// `mysql://user:password@host:3306/database`. The URL's parameters are the driver's, see
-    /// [`mysql_async::Opts`]; `prefer_socket` is off here unless the URL turns it on.
+    /// Opens a pool of its own with the defaults of [`MySqlConfig`], and one connection at once.
     ///
     /// # Errors
     ///
-    /// [`Unsupported`](StoreErrorKind::Unsupported) when the URL is invalid,
-    /// [`Unavailable`](StoreErrorKind::Unavailable) when no connection can be made within 5 seconds.
+    /// As [`MySqlConfig::connect`].
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
-        let store = Self::builder(config::opts(url)?).build()?;
-        drop(store.connection().await?);
-        Ok(store)
+        MySqlConfig::new().connect(url).await
     }
 
     /// A store on a pool that the team has already, with any options.
@@ -89,29 +84,10 @@ impl MySqlStore {
         )
     }
 
-    /// Settings for a store on a pool of its own.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// use onceonly_mysql::{MySqlStore, mysql_async};
-    ///
-    /// let opts = mysql_async::Opts::from_url("mysql://app@db.internal/shop")?;
-    /// let store = MySqlStore::builder(opts)
-    ///     .table("claims_of_shop")
-    ///     .max_connections(20)
-    ///     .acquire_timeout(Duration::from_secs(1))
-    ///     .build()?;
-    /// assert_eq!(store.table(), "claims_of_shop");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn builder(opts: impl Into<Opts>) -> MySqlStoreBuilder {
-        MySqlStoreBuilder::from_opts(opts.into())
-    }
-
-    /// Settings for a store on a pool of the team's own.
-    pub fn builder_with_pool(pool: Pool) -> MySqlStoreBuilder {
-        MySqlStoreBuilder::from_pool(pool)
+    /// The pool that claims take their connections from.
+    #[must_use]
+    pub fn pool(&self) -> &Pool {
+        &self.inner.pool
     }
 
     pub(crate) fn new(
@@ -134,6 +110,11 @@ impl MySqlStore {
                 checked: OnceCell::new(),
             }),
         }
+    }
+
+    /// Finds out that the database answers.
+    pub(crate) async fn reach(&self) -> Result<(), StoreError> {
+        self.connection().await.map(drop)
     }
 
     /// The claim table's name.

@@ -14,7 +14,7 @@ use harness::MySqlHarness;
 use mysql_async::prelude::Queryable;
 use onceonly::{ClaimFate, ClaimStore, Event, StoreErrorKind};
 use onceonly_conformance::{Harness, StoreOptions};
-use onceonly_mysql::{MySqlStore, MySqlTx};
+use onceonly_mysql::{MySqlConfig, MySqlStore, MySqlTx};
 use tokio::time::timeout;
 
 const WAIT: Duration = Duration::from_secs(2);
@@ -86,7 +86,7 @@ async fn a_transaction_outlives_its_runtime_without_a_panic() {
     let opts = world.opts(&StoreOptions::default());
     let tx = std::thread::spawn(move || {
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        let store = MySqlStore::builder(opts).build().unwrap();
+        let store = MySqlConfig::new().from_opts(opts).unwrap();
         let tx = runtime.block_on(claim(&store, "a"));
         runtime.shutdown_timeout(Duration::from_secs(1));
         tx

@@ -15,7 +15,7 @@ use mysql_async::OptsBuilder;
 use mysql_async::prelude::Queryable;
 use onceonly::{ClaimStore, Event, StoreErrorKind};
 use onceonly_conformance::{Harness, StoreOptions};
-use onceonly_mysql::MySqlStore;
+use onceonly_mysql::{MySqlConfig, MySqlStore};
 
 const WAIT: Duration = Duration::from_secs(2);
 
@@ -99,7 +99,7 @@ async fn any_table_name_is_quoted() {
         "ключи",
     ] {
         let opts = world.opts(&StoreOptions::default());
-        let store = MySqlStore::builder(opts).table(name).build().unwrap();
+        let store = MySqlConfig::new().table(name).from_opts(opts).unwrap();
         store.migrate().await.unwrap();
         store.migrate().await.unwrap();
         works(&store).await;
@@ -119,7 +119,7 @@ async fn names_that_can_not_be_are_refused() {
         "space ".into(),
     ] {
         let opts = world.opts(&StoreOptions::default());
-        let error = MySqlStore::builder(opts).table(name).build().unwrap_err();
+        let error = MySqlConfig::new().table(name).from_opts(opts).unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Unsupported, "{error}");
     }
     world.teardown().await.unwrap();
@@ -179,8 +179,8 @@ async fn a_missing_database_and_no_database_name_the_fix() {
     let (world, _) = empty().await;
     let opts = world.opts(&StoreOptions::default());
     let gone = OptsBuilder::from_opts(opts.clone()).db_name(Some("no_such_database"));
-    let error = MySqlStore::builder(gone)
-        .build()
+    let error = MySqlConfig::new()
+        .from_opts(gone)
         .unwrap()
         .check()
         .await
@@ -189,7 +189,7 @@ async fn a_missing_database_and_no_database_name_the_fix() {
     assert!(error.to_string().contains("create the database"), "{error}");
 
     let none = OptsBuilder::from_opts(opts).db_name(None::<String>);
-    let store = MySqlStore::builder(none).build().unwrap();
+    let store = MySqlConfig::new().from_opts(none).unwrap();
     for error in [
         store.check().await.unwrap_err(),
         store.migrate().await.unwrap_err(),
@@ -205,10 +205,10 @@ async fn a_busy_pool_is_unavailable_in_time() {
     let (world, _) = empty().await;
     let options = StoreOptions::with_connections(1);
     let opts = world.opts(&options);
-    let store = MySqlStore::builder(opts)
+    let store = MySqlConfig::new()
         .max_connections(1)
         .acquire_timeout(Duration::from_millis(100))
-        .build()
+        .from_opts(opts)
         .unwrap();
     store.migrate().await.unwrap();
     let held = store

@@ -12,7 +12,7 @@ use std::time::Duration;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts};
 use onceonly::{ClaimStore, Event, StoreErrorKind};
-use onceonly_mysql::{MySqlStore, UnsafeSetting};
+use onceonly_mysql::{MySqlConfig, UnsafeSetting};
 use onceonly_test_servers::MariaDbServer;
 
 #[tokio::test]
@@ -22,7 +22,7 @@ async fn lazy_flushing_is_refused_unless_it_is_allowed_by_name() {
         .unwrap()
         .unwrap();
     let opts = Opts::from_url(&server.url()).unwrap();
-    let strict = MySqlStore::builder(opts.clone()).build().unwrap();
+    let strict = MySqlConfig::new().from_opts(opts.clone()).unwrap();
     strict.migrate().await.unwrap();
     let mut conn = Conn::new(opts.clone()).await.unwrap();
     for value in [0, 2] {
@@ -35,7 +35,7 @@ async fn lazy_flushing_is_refused_unless_it_is_allowed_by_name() {
         assert_eq!(error.kind(), StoreErrorKind::Schema);
         assert!(error.to_string().contains("set it to 1"), "{error}");
 
-        let at_first_use = MySqlStore::builder(opts.clone()).build().unwrap();
+        let at_first_use = MySqlConfig::new().from_opts(opts.clone()).unwrap();
         let event = Event::new("settings", "a").unwrap();
         let error = at_first_use
             .claim(&event, Duration::ZERO)
@@ -43,9 +43,9 @@ async fn lazy_flushing_is_refused_unless_it_is_allowed_by_name() {
             .unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Schema, "{error}");
 
-        let allowed = MySqlStore::builder(opts.clone())
+        let allowed = MySqlConfig::new()
             .allow_unsafe(UnsafeSetting::FlushLogAtTrxCommit)
-            .build()
+            .from_opts(opts.clone())
             .unwrap();
         allowed.check().await.unwrap();
     }

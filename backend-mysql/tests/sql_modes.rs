@@ -14,7 +14,7 @@ use harness::MySqlHarness;
 use mysql_async::prelude::Queryable;
 use onceonly::{ClaimRecords, ClaimStore, Event, Forget};
 use onceonly_conformance::{Harness, StoreOptions};
-use onceonly_mysql::MySqlStore;
+use onceonly_mysql::MySqlConfig;
 
 const WAIT: Duration = Duration::from_secs(2);
 
@@ -23,9 +23,9 @@ async fn claims_commit_and_repeat_under(settings: &[&str]) {
     let opts = world
         .opts(&StoreOptions::default())
         .setup(settings.iter().map(ToString::to_string).collect());
-    let store = MySqlStore::builder(opts)
+    let store = MySqlConfig::new()
         .max_connections(2)
-        .build()
+        .from_opts(opts)
         .unwrap();
     let names = [
         "plain",
@@ -109,7 +109,7 @@ async fn uncommitted_claims_are_no_claims_in_read_uncommitted() {
     let opts = world.opts(&StoreOptions::default()).setup(vec![
         "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
     ]);
-    let store = MySqlStore::builder(opts).build().unwrap();
+    let store = MySqlConfig::new().from_opts(opts).unwrap();
     let event = Event::new("modes", "open").unwrap();
     let tx = store.claim(&event, WAIT).await.unwrap().fresh().unwrap();
     assert!(!store.is_claimed(event.source(), event.id()).await.unwrap());
@@ -127,7 +127,7 @@ async fn messages_in_another_language_are_understood() {
         let opts = world
             .opts(&StoreOptions::default())
             .setup(vec![language.clone()]);
-        let store = MySqlStore::builder(opts).build().unwrap();
+        let store = MySqlConfig::new().from_opts(opts).unwrap();
         let event = Event::new("modes", format!("language {number}")).unwrap();
         let mut tx = store.claim(&event, WAIT).await.unwrap().fresh().unwrap();
         tx.query_drop("DO 1").await.unwrap();

@@ -15,7 +15,7 @@ use std::time::Duration;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Opts, OptsBuilder, SslOpts};
 use onceonly::{ClaimStore, Event, StoreError, StoreErrorKind};
-use onceonly_mysql::MySqlStore;
+use onceonly_mysql::{MySqlConfig, MySqlStore};
 
 fn variable(name: &str) -> String {
     env::var(name).unwrap_or_else(|_| {
@@ -30,9 +30,9 @@ fn store(host: &str, authority: &str) -> MySqlStore {
         .ip_or_hostname(host)
         .prefer_socket(false)
         .ssl_opts(SslOpts::default().with_root_certs(vec![authority.into()]));
-    MySqlStore::builder(opts)
+    MySqlConfig::new()
         .table("tls_events")
-        .build()
+        .from_opts(opts)
         .unwrap()
 }
 

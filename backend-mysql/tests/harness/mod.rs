@@ -20,7 +20,7 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, OptsBuilder};
 use onceonly::{Event, StoreError};
 use onceonly_conformance::{Capabilities, Escape, Harness, HarnessError, StoreOptions};
-use onceonly_mysql::{MySqlStore, MySqlTx};
+use onceonly_mysql::{MySqlConfig, MySqlStore, MySqlTx};
 use onceonly_test_servers::MariaDbServer;
 use tokio::sync::Mutex;
 
@@ -136,10 +136,10 @@ impl Harness for MySqlHarness {
     }
 
     async fn store(&self, options: &StoreOptions) -> Result<MySqlStore, HarnessError> {
-        let store = MySqlStore::builder(self.opts(options))
+        let store = MySqlConfig::new()
             .max_connections(options.connections as usize)
             .acquire_timeout(options.acquire_timeout)
-            .build()?;
+            .from_opts(self.opts(options))?;
         Ok(store)
     }
 

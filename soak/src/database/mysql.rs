@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, OptsBuilder};
-use onceonly_mysql::{MySqlStore, MySqlTx};
+use onceonly_mysql::{MySqlConfig, MySqlStore, MySqlTx};
 use tokio::sync::OnceCell;
 
 use super::{CONNECTIONS, Database, Effect};
@@ -68,10 +68,10 @@ impl Database for MySql {
     }
 
     async fn store(&self) -> Result<MySqlStore, Failure> {
-        let store = MySqlStore::builder(self.opts.clone())
+        let store = MySqlConfig::new()
             .table(CLAIMS)
             .max_connections(CONNECTIONS)
-            .build()?;
+            .from_opts(self.opts.clone())?;
         store.migrate().await?;
         Ok(store)
     }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use mysql_async::prelude::Queryable;
-use mysql_async::{Opts, OptsBuilder, Pool};
+
 use onceonly::{Event, StoreError};
 use onceonly_mysql::{MySqlStore, MySqlTx};
 
@@ -31,7 +31,6 @@ const TABLES: [&str; 2] = [
 #[derive(Debug)]
 pub struct MySql {
     store: MySqlStore,
-    pool: Pool,
 }
 
 impl MySql {
@@ -41,14 +40,8 @@ impl MySql {
     ///
     /// When the URL is no URL or the server can't be reached.
     pub async fn connect(url: &str) -> Result<Self, Failure> {
-        let opts = Opts::from_url(url).map_err(mysql_async::Error::from)?;
-        // By default the driver leaves TCP for the socket that the server names, which in front of
-        // a container is another server's.
-        let pool = Pool::new(OptsBuilder::from_opts(opts).prefer_socket(false));
-        drop(pool.get_conn().await?);
         Ok(Self {
-            store: MySqlStore::from_pool(pool.clone()),
-            pool,
+            store: MySqlStore::connect(url).await?,
         })
     }
 }
@@ -63,7 +56,7 @@ impl Database for MySql {
 
     async fn migrate(&self) -> Result<(), Failure> {
         self.store.migrate().await?;
-        let mut conn = self.pool.get_conn().await?;
+        let mut conn = self.store.pool().get_conn().await?;
         for table in TABLES {
             conn.query_drop(table).await?;
         }
@@ -88,7 +81,13 @@ impl Database for MySql {
             source,
             event_id,
         };
-        Ok(self.pool.get_conn().await?.query_map(sql, row).await?)
+        Ok(self
+            .store
+            .pool()
+            .get_conn()
+            .await?
+            .query_map(sql, row)
+            .await?)
     }
 
     async fn keep_dead_letter(&self, letter: &DeadLetter) -> Result<(), Failure> {
@@ -106,7 +105,13 @@ impl Database for MySql {
             ..
         } = letter;
         let values = (source, event_id, event_type, headers, body, error);
-        Ok(self.pool.get_conn().await?.exec_drop(sql, values).await?)
+        Ok(self
+            .store
+            .pool()
+            .get_conn()
+            .await?
+            .exec_drop(sql, values)
+            .await?)
     }
 
     async fn dead_letters(&self) -> Result<Vec<DeadLetter>, Failure> {
@@ -122,13 +127,19 @@ impl Database for MySql {
             error,
             attempts,
         };
-        let mut conn = self.pool.get_conn().await?;
+        let mut conn = self.store.pool().get_conn().await?;
         Ok(conn.exec_map(sql, (REPLAY_DAYS, REPLAY_BATCH), row).await?)
     }
 
     async fn remove_dead_letter(&self, event: &Event) -> Result<(), Failure> {
         let sql = "DELETE FROM dead_letters WHERE source = ? AND event_id = ?";
         let key = (event.source().as_str(), event.id().as_str());
-        Ok(self.pool.get_conn().await?.exec_drop(sql, key).await?)
+        Ok(self
+            .store
+            .pool()
+            .get_conn()
+            .await?
+            .exec_drop(sql, key)
+            .await?)
     }
 }
