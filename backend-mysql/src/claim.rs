@@ -71,6 +71,8 @@ where
             if out_of_step == OUT_OF_STEP_LIMIT {
                 return Err(error::out_of_step());
             }
+            // First: it may be the pool's only one.
+            drop(connection);
             connection = connect().await?;
             continue;
         };
@@ -93,6 +95,7 @@ where
             timeout(ROLLBACK_LIMIT, connection.roll_back()).await,
             Ok(Ok(()))
         ) {
+            drop(connection);
             connection = connect().await?;
         }
         sleep(pause).await;

@@ -1,7 +1,6 @@
 //! What a team can set, and what it may allow by name.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use mysql_async::{Opts, OptsBuilder, Pool, PoolConstraints};
@@ -9,7 +8,6 @@ use onceonly::{StoreError, StoreErrorKind};
 use onceonly_migrations::DEFAULT_TABLE;
 
 use crate::error;
-use crate::kill::Sessions;
 use crate::store::MySqlStore;
 
 pub(crate) const DEFAULT_ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -129,7 +127,7 @@ impl MySqlConfig {
             Some(count) => Pool::new(limited(opts, count)?),
             None => Pool::new(opts),
         };
-        self.build(pool, address, Some(Arc::default()))
+        self.build(pool, address)
     }
 
     /// Uses a pool that you have already, with any options, so that claims and the rest of the
@@ -152,15 +150,10 @@ impl MySqlConfig {
             ));
         }
         install_provider();
-        self.build(pool, THE_POOLS_SERVER.to_owned(), None)
+        self.build(pool, THE_POOLS_SERVER.to_owned())
     }
 
-    fn build(
-        self,
-        pool: Pool,
-        address: String,
-        sessions: Option<Arc<Sessions>>,
-    ) -> Result<MySqlStore, StoreError> {
+    fn build(self, pool: Pool, address: String) -> Result<MySqlStore, StoreError> {
         let Self {
             table,
             acquire_timeout,
@@ -180,7 +173,6 @@ impl MySqlConfig {
         Ok(MySqlStore::new(
             pool,
             address,
-            sessions,
             table,
             acquire_timeout,
             allowed,

@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use mysql_async::{Conn, DriverError, Error};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use crate::kill::{self, Server, Sessions};
+use crate::kill::{self, Server};
 use crate::proof::Nonce;
 use crate::reply::Reply;
 use crate::statements;
@@ -56,11 +55,11 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(mut conn: Conn, runtime: Handle, sessions: Option<&Arc<Sessions>>) -> Self {
+    pub(crate) fn new(mut conn: Conn, runtime: Handle) -> Self {
         // If apply swaps the connection for another one, the driver resets the one that got out.
         conn.reset_connection(true);
         Self {
-            server: Server::of(&conn, sessions),
+            server: Server::of(&conn),
             conn: Some(conn),
             phase: Phase::Clean,
             runtime,
@@ -173,7 +172,6 @@ impl Connection {
 
     /// Closes it without a KILL: nothing is in flight, but its session is not what it was.
     pub(crate) fn retire(mut self) {
-        self.server.forget();
         if let Some(conn) = self.conn.take() {
             close(conn);
         }
@@ -214,7 +212,6 @@ impl Unsettled {
                 return;
             }
         }
-        server.forget();
         kill::session(server).await;
     }
 }

@@ -3,8 +3,6 @@
 //! A server does not notice that a client has gone while the client's statement waits for a lock
 //! (measured), so that closing the socket alone would keep the claim's key queued.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
@@ -26,20 +24,6 @@ struct Identity {
     port: i64,
 }
 
-/// Where the sessions of a pool live, as far as they told. Only for a pool that nobody but the store
-/// uses: none of its connections comes back with a reply unread, so that one greeting is enough.
-#[derive(Debug, Default)]
-pub(crate) struct Sessions(Mutex<HashMap<u32, Identity>>);
-
-/// Closed connections are not all seen, so the map starts anew now and then.
-const MOST_SESSIONS: usize = 10_000;
-
-impl Sessions {
-    fn lock(&self) -> MutexGuard<'_, HashMap<u32, Identity>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// Where a session lives. A second connection with the same options may reach another server, whose
 /// session of that number is somebody else's.
 #[derive(Clone)]
@@ -51,19 +35,16 @@ pub(crate) struct Server {
     /// In the text of the statement that waits, while the server is not known yet.
     mark: Option<Nonce>,
     identity: Option<Identity>,
-    sessions: Option<Arc<Sessions>>,
 }
 
 impl Server {
-    pub(crate) fn of(conn: &Conn, sessions: Option<&Arc<Sessions>>) -> Self {
-        let session = conn.id();
+    pub(crate) fn of(conn: &Conn) -> Self {
         Self {
             opts: conn.opts().clone(),
-            session,
+            session: conn.id(),
             since: Instant::now(),
             mark: None,
-            identity: sessions.and_then(|sessions| sessions.lock().get(&session).cloned()),
-            sessions: sessions.cloned(),
+            identity: None,
         }
     }
 
@@ -76,30 +57,13 @@ impl Server {
         self.identity.is_some()
     }
 
-    /// Reads the answer to [`statements::greeting`](crate::statements::greeting). A session of a
-    /// pool that others use too is greeted at every claim.
+    /// Reads the answer to [`statements::greeting`](crate::statements::greeting).
     pub(crate) fn introduce(&mut self, row: &Row) {
-        let (Some(host), Some(port)) = (bytes(row, 1), number(row, 2)) else {
-            return;
-        };
-        let identity = Identity {
-            host: host.to_vec(),
-            port,
-        };
-        if let Some(sessions) = &self.sessions {
-            let mut sessions = sessions.lock();
-            if sessions.len() >= MOST_SESSIONS {
-                sessions.clear();
-            }
-            sessions.insert(self.session, identity.clone());
-        }
-        self.identity = Some(identity);
-    }
-
-    /// The session is not in order: should it come back, it is greeted again.
-    pub(crate) fn forget(&self) {
-        if let Some(sessions) = &self.sessions {
-            sessions.lock().remove(&self.session);
+        if let (Some(host), Some(port)) = (bytes(row, 1), number(row, 2)) {
+            self.identity = Some(Identity {
+                host: host.to_vec(),
+                port,
+            });
         }
     }
 }

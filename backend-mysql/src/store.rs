@@ -19,7 +19,6 @@ use tokio::time::timeout;
 use crate::claim::{self, Claiming, Decision};
 use crate::config::{self, MySqlConfig, UnsafeSetting};
 use crate::connection::Connection;
-use crate::kill::Sessions;
 use crate::proof::Nonce;
 use crate::statements::Statements;
 use crate::transaction::MySqlTx;
@@ -40,8 +39,6 @@ struct Inner {
     pool: Pool,
     /// For messages.
     address: String,
-    /// Of a pool that nobody else uses.
-    sessions: Option<Arc<Sessions>>,
     table: String,
     statements: Statements,
     acquire_timeout: Duration,
@@ -77,7 +74,6 @@ impl MySqlStore {
         Self::new(
             pool,
             config::THE_POOLS_SERVER.to_owned(),
-            None,
             DEFAULT_TABLE.to_owned(),
             config::DEFAULT_ACQUIRE_TIMEOUT,
             Vec::new(),
@@ -93,7 +89,6 @@ impl MySqlStore {
     pub(crate) fn new(
         pool: Pool,
         address: String,
-        sessions: Option<Arc<Sessions>>,
         table: String,
         acquire_timeout: Duration,
         allowed: Vec<UnsafeSetting>,
@@ -103,7 +98,6 @@ impl MySqlStore {
                 statements: Statements::new(&table),
                 pool,
                 address,
-                sessions,
                 table,
                 acquire_timeout,
                 allowed,
@@ -178,7 +172,7 @@ impl MySqlStore {
         })?;
         let limit = self.inner.acquire_timeout;
         match timeout(limit, self.inner.pool.get_conn()).await {
-            Ok(Ok(conn)) => Ok(Connection::new(conn, runtime, self.inner.sessions.as_ref())),
+            Ok(Ok(conn)) => Ok(Connection::new(conn, runtime)),
             Ok(Err(error)) => Err(error::connecting(error, &self.inner.address)),
             Err(_) => Err(StoreError::new(
                 StoreErrorKind::Unavailable,

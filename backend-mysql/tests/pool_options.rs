@@ -15,7 +15,7 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Pool, PoolConstraints, PoolOpts};
 use onceonly::{Claim, ClaimStore, Event, StoreErrorKind};
 use onceonly_conformance::{Harness, StoreOptions};
-use onceonly_mysql::MySqlStore;
+use onceonly_mysql::{MySqlConfig, MySqlStore};
 
 const WAIT: Duration = Duration::from_secs(2);
 
@@ -194,9 +194,8 @@ async fn a_transaction_that_the_team_left_in_the_pool_is_not_ours() {
     world.teardown().await.unwrap();
 }
 
-#[tokio::test]
-async fn a_connection_with_an_unread_reply_in_the_pool_is_noticed() {
-    let (world, pool, store) = world().await;
+/// Leaves a reply unread, and that reply is another statement's duplicate entry.
+async fn leave_a_refusal_unread(pool: &Pool) {
     let mut theirs = pool.get_conn().await.unwrap();
     // Its reply stays unread, and the next statement is given it instead of its own.
     let abandoned = theirs.query_drop("SELECT SLEEP(0.2)");
@@ -205,12 +204,44 @@ async fn a_connection_with_an_unread_reply_in_the_pool_is_noticed() {
             .await
             .is_err()
     );
-    theirs.query_drop("DO 1").await.unwrap();
-    drop(theirs);
+    theirs
+        .query_drop("INSERT INTO counters VALUES (1, 0)")
+        .await
+        .unwrap();
+}
+
+async fn claims_as_if_nothing_was(world: &MySqlHarness, store: &MySqlStore) {
     match store.claim(&event("a"), WAIT).await.unwrap() {
         Claim::Fresh(tx) => store.commit(tx).await.unwrap(),
         Claim::Duplicate(_) => panic!("nobody claimed it"),
     }
     assert_eq!(world.claims(&event("a")).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_connection_with_an_unread_reply_in_the_pool_is_noticed() {
+    let (world, pool, store) = world().await;
+    leave_a_refusal_unread(&pool).await;
+    claims_as_if_nothing_was(&world, &store).await;
+    world.teardown().await.unwrap();
+}
+
+/// Also after the store's own claims have used the connection, and in a pool that the store made.
+#[tokio::test]
+async fn an_unread_reply_in_the_stores_own_pool_is_noticed() {
+    let world = MySqlHarness::setup().await.unwrap();
+    let opts = world
+        .opts(&StoreOptions::default())
+        .pool_opts(PoolOpts::new().with_reset_connection(false));
+    let store = MySqlConfig::new()
+        .max_connections(1)
+        .from_opts(opts)
+        .unwrap();
+    for id in ["b", "c"] {
+        let tx = store.claim(&event(id), WAIT).await.unwrap();
+        store.commit(tx.fresh().unwrap()).await.unwrap();
+    }
+    leave_a_refusal_unread(store.pool()).await;
+    claims_as_if_nothing_was(&world, &store).await;
     world.teardown().await.unwrap();
 }
