@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
-use tokio::task::AbortHandle;
+use tokio::sync::Mutex;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
 /// What to do when a client sends a COMMIT.
@@ -30,7 +30,7 @@ pub(crate) enum Cut {
 pub(crate) struct Proxy {
     addr: SocketAddr,
     cut: Arc<AtomicU8>,
-    severed: watch::Sender<()>,
+    connections: Arc<Mutex<JoinSet<()>>>,
     task: AbortHandle,
 }
 
@@ -40,23 +40,22 @@ impl Proxy {
         let addr = listener.local_addr()?;
         let cut = Arc::new(AtomicU8::new(Cut::Never as u8));
         let armed = Arc::clone(&cut);
-        let (severed, severing) = watch::channel(());
+        let connections = Arc::new(Mutex::new(JoinSet::new()));
+        let open = Arc::clone(&connections);
         let task = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let (armed, mut severing) = (Arc::clone(&armed), severing.clone());
-                severing.mark_unchanged();
-                tokio::spawn(async move {
-                    tokio::select! {
-                        _ = relay(client, server, armed) => {}
-                        _ = severing.changed() => {}
-                    }
+                let armed = Arc::clone(&armed);
+                let mut open = open.lock().await;
+                while open.try_join_next().is_some() {}
+                open.spawn(async move {
+                    let _ = relay(client, server, armed).await;
                 });
             }
         });
         Ok(Self {
             addr,
             cut,
-            severed,
+            connections,
             task: task.abort_handle(),
         })
     }
@@ -70,9 +69,9 @@ impl Proxy {
         self.cut.store(cut as u8, Ordering::SeqCst);
     }
 
-    /// Closes every connection that is open now.
-    pub(crate) fn sever(&self) {
-        self.severed.send_replace(());
+    /// Closes every connection that is open now. Once it returned, nothing more passes through them.
+    pub(crate) async fn sever(&self) {
+        self.connections.lock().await.shutdown().await;
     }
 
     /// Whether what was armed has happened.

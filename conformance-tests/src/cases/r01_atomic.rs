@@ -67,7 +67,7 @@ pub(crate) async fn r1_lost_connection_leaves_neither_claim_nor_effects<H: Harne
     let event = event("r1");
     let mut tx = claimed(&*store, &event).await;
     world.credit(&mut tx, "acme").await;
-    proxy.sever();
+    proxy.sever().await;
     let answer = store.commit(tx).await;
     assert!(answer.is_err(), "a commit on a lost connection succeeded");
     world.process(&other, &event, "acme").await;

@@ -70,7 +70,7 @@ pub(crate) async fn r4_lost_connection_is_never_a_duplicate<H: Harness>() {
         async move { racing.claim(&event, PATIENT).await.map(drop) }
     });
     world.until_waiting(1).await;
-    proxy.sever();
+    proxy.sever().await;
     let answer = must(waiting.await, "joining a claim whose connection is lost");
     let answer = kind(answer, "a claim that waits and loses its connection");
     assert_eq!(
