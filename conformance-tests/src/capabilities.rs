@@ -1,9 +1,19 @@
 //! What a backend declares that it can or can't do.
 
-/// Abilities that decide which cases run. Rules R1 to R9 can't be skipped by any of them, save for
-/// the cases that need what a database does not have.
+/// Abilities that decide which cases run. Each of the rules R1 to R9 keeps cases that none of them
+/// skips.
 ///
-/// [`Capabilities::all`] is where every backend should start; a skip is printed with its reason.
+/// A finished backend starts from [`Capabilities::all`] and sets to `false` what its *database* can't
+/// do; one that is being written starts from [`Capabilities::minimal`]. A skip is printed with its
+/// reason.
+///
+/// ```
+/// use onceonly_conformance::Capabilities;
+///
+/// let mut capabilities = Capabilities::all();
+/// capabilities.dooming = false; // a failed statement leaves the transaction alive
+/// assert!(capabilities.savepoints);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {

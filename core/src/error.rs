@@ -185,7 +185,8 @@ impl fmt::Display for StoreErrorKind {
 pub enum ClaimFate {
     /// It is committed: the next delivery is a duplicate, whatever became of the effects.
     Durable,
-    /// It is gone: the next delivery is processed, on top of effects that `apply` may have committed.
+    /// It is gone, or the store rolled it back when it found out: the next delivery is processed, on
+    /// top of effects that `apply` may have committed.
     Absent,
     /// It could not be read again.
     Unknown,
