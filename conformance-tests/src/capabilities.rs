@@ -33,8 +33,12 @@ pub struct Capabilities {
     pub escapes: bool,
     /// Deadlocks or serialization failures can happen inside `apply`.
     pub conflicts: bool,
+    /// COMMIT itself can fail with a serialization failure or deadlock.
+    pub commit_conflicts: bool,
     /// COMMIT itself can be refused.
     pub deferred_constraints: bool,
+    /// The harness can open a store whose database has another clock than this machine.
+    pub clock: bool,
     /// The database is reached over TCP.
     pub network: bool,
     /// The backend has a schema and migrates it.
@@ -61,7 +65,9 @@ impl Capabilities {
             dooming: true,
             escapes: true,
             conflicts: true,
+            commit_conflicts: true,
             deferred_constraints: true,
+            clock: true,
             network: true,
             migrations: true,
             checks: true,
@@ -82,7 +88,9 @@ impl Capabilities {
             dooming: false,
             escapes: false,
             conflicts: false,
+            commit_conflicts: false,
             deferred_constraints: false,
+            clock: false,
             network: false,
             migrations: false,
             checks: false,

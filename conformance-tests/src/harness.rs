@@ -22,6 +22,9 @@ pub struct StoreOptions {
     /// A fixed offset from UTC in hours to which every session of the pool is set, if the database
     /// has session time zones (rule R14).
     pub time_zone: Option<i8>,
+    /// By how many hours the database's clock differs from the machine's in every session of the
+    /// pool, if the harness can bring that about (rule R14).
+    pub clock: Option<i8>,
     /// Connect to this address instead of the server's own: a proxy that the suite started.
     pub via: Option<SocketAddr>,
 }
@@ -32,6 +35,7 @@ impl Default for StoreOptions {
             connections: 8,
             acquire_timeout: Duration::from_secs(5),
             time_zone: None,
+            clock: None,
             via: None,
         }
     }
@@ -98,13 +102,19 @@ pub trait Harness: Sized + Send + Sync + 'static {
     /// database tells (`pg_stat_activity`, `innodb_trx`), else as the store counts them.
     async fn waiting(&self) -> Result<u32, HarnessError>;
 
+    /// Who waits for whom, for the message of a case whose deadline passes: as much as the database
+    /// tells.
+    async fn waits(&self) -> Result<String, HarnessError> {
+        Ok(format!("{} claims wait", self.waiting().await?))
+    }
+
     /// Opens connections of this world's stores, idle ones included. (`connections`)
     async fn connections(&self) -> Result<u32, HarnessError> {
         missing("connections")
     }
 
-    /// Inside `tx`, sets a savepoint, inserts a ledger row for `account`, and rolls back to the
-    /// savepoint. (`savepoints`)
+    /// Inside `tx`, sets a savepoint, inserts a ledger row for `account`, runs a statement that fails
+    /// if there is such a thing, and rolls back to the savepoint. (`savepoints`)
     async fn savepoint(
         &self,
         tx: &mut <Self::Store as ClaimStore>::Tx,
@@ -154,6 +164,16 @@ pub trait Harness: Sized + Send + Sync + 'static {
     ) -> Result<HarnessError, HarnessError> {
         let _ = tx;
         missing("conflict")
+    }
+
+    /// Brings `tx` into a state in which its COMMIT fails with a serialization failure or deadlock.
+    /// (`commit_conflicts`)
+    async fn conflict_at_commit(
+        &self,
+        tx: &mut <Self::Store as ClaimStore>::Tx,
+    ) -> Result<(), HarnessError> {
+        let _ = tx;
+        missing("conflict_at_commit")
     }
 
     /// Inside `tx`, does what makes its COMMIT fail for good, such as breaking a deferred

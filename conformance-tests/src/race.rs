@@ -1,6 +1,9 @@
 //! Racing claims of one key.
 
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use onceonly::{Claim, ClaimStore, Event, StoreError};
 use tokio::task::JoinSet;
@@ -65,5 +68,14 @@ pub(crate) async fn finish(racers: JoinSet<Raced>, processed: usize) {
         processed,
         "{count} of {} racers processed",
         results.len()
+    );
+}
+
+/// Polls a delivery once, which brings it into its handler's queue, and finds that it waits there.
+pub(crate) async fn queued<F: Future>(mut delivery: Pin<&mut F>) {
+    let answered = poll_fn(|context| Poll::Ready(delivery.as_mut().poll(context).is_ready())).await;
+    assert!(
+        !answered,
+        "a delivery was answered while another one of its event is open in the same handler"
     );
 }

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use onceonly::{Claim, ClaimStore, Event, StoreError, StoreErrorKind};
+use onceonly::{Claim, ClaimGuard, ClaimStore, Event, Handler, StoreError, StoreErrorKind};
 
 use crate::proxy::Proxy;
 use crate::{Harness, StoreOptions, steps};
@@ -49,7 +49,9 @@ impl<H: Harness> World<H> {
     }
 
     pub(crate) fn of(harness: Result<H, crate::HarnessError>) -> Self {
-        Self(Arc::new(must(harness, "setting the world up")))
+        let world = Arc::new(must(harness, "setting the world up"));
+        steps::watch(&world);
+        Self(world)
     }
 
     /// Removes the world of a case that passed.
@@ -142,6 +144,16 @@ pub(crate) async fn claimed<S: ClaimStore>(store: &S, event: &Event) -> S::Tx {
     match must(store.claim(event, PATIENT).await, "claiming a free key") {
         Claim::Fresh(tx) => tx,
         Claim::Duplicate(_) => panic!("{event:?} is free, and its claim is said to be a duplicate"),
+    }
+}
+
+/// Begins a delivery of a key that must be free.
+pub(crate) async fn begun<S: ClaimStore>(handler: &Handler<S>, event: &Event) -> ClaimGuard<S> {
+    match must(handler.begin(event).await, "beginning a delivery") {
+        Claim::Fresh(claim) => claim,
+        Claim::Duplicate(_) => {
+            panic!("{event:?} is free, and its delivery is said to be a duplicate")
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use onceonly::{ClaimRecords, Event, MemoryStore, MemoryTx};
+use onceonly::{Claim, ClaimRecords, ClaimStore, Event, MemoryStore, MemoryTx};
 use onceonly_conformance::{Capabilities, Harness, HarnessError, StoreOptions};
 
 struct MemoryHarness {
@@ -25,6 +25,7 @@ impl Harness for MemoryHarness {
         let mut capabilities = Capabilities::minimal();
         capabilities.second_store = true;
         capabilities.savepoints = true;
+        capabilities.commit_conflicts = true;
         capabilities
     }
 
@@ -71,6 +72,16 @@ impl Harness for MemoryHarness {
         tx.put(ledger(account), "1");
         tx.rollback_to(savepoint);
         Ok(())
+    }
+
+    async fn conflict_at_commit(&self, tx: &mut MemoryTx) -> Result<(), HarnessError> {
+        tx.put("shared", "here");
+        let aside = Event::new("aside", ledger("aside"))?;
+        let Claim::Fresh(mut other) = self.store.claim(&aside, Duration::ZERO).await? else {
+            return Err("the key was taken".into());
+        };
+        other.put("shared", "there");
+        Ok(self.store.commit(other).await?)
     }
 }
 

@@ -5,6 +5,7 @@ mod ci;
 mod databases;
 mod given;
 mod install;
+mod mutants;
 mod proof;
 mod servers;
 mod stop;
@@ -32,6 +33,8 @@ enum Command {
     Ci,
     /// Deliver a folder of real webhooks to billing on each database, and judge from outside.
     Deliver(proof::Proof),
+    /// Plant mistakes in the stores, and see that the suite catches each.
+    Mutants(mutants::Mutants),
     /// A long run of racing deliveries with failures on each database, judged from outside.
     Soak(proof::Proof),
 }
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         Command::Servers(servers) => servers.run(),
         Command::Ci => ci::run(),
         Command::Deliver(proof) => proof.deliver(),
+        Command::Mutants(mutants) => mutants.run(),
         Command::Soak(proof) => proof.soak(),
     };
     match result {

@@ -112,10 +112,15 @@ impl MySqlHarness {
                 .ip_or_hostname(via.ip().to_string())
                 .tcp_port(via.port());
         }
-        if let Some(hours) = options.time_zone {
-            opts = opts.init(vec![format!("SET time_zone = '{hours:+03}:00'")]);
-        }
-        opts
+        // Setup, not init: a reset connection runs it again.
+        let zone = options
+            .time_zone
+            .map(|hours| format!("SET time_zone = '{hours:+03}:00'"));
+        let clock = options.clock.map(|hours| {
+            let seconds = i32::from(hours) * 3600;
+            format!("SET timestamp = UNIX_TIMESTAMP() + {seconds}")
+        });
+        opts.setup(zone.into_iter().chain(clock).collect::<Vec<_>>())
     }
 }
 
@@ -125,8 +130,10 @@ impl Harness for MySqlHarness {
 
     fn capabilities() -> Capabilities {
         let mut capabilities = Capabilities::all();
-        // A failed statement leaves the transaction alive, and InnoDB checks constraints at once.
+        // A failed statement leaves the transaction alive, InnoDB checks constraints at once, and
+        // one server's COMMIT does not conflict.
         capabilities.dooming = false;
+        capabilities.commit_conflicts = false;
         capabilities.deferred_constraints = false;
         capabilities
     }
@@ -188,6 +195,19 @@ impl Harness for MySqlHarness {
         Ok(u32::try_from(standing)?.min(status.ok_or("no such status")?.1))
     }
 
+    async fn waits(&self) -> Result<String, HarnessError> {
+        let sessions = self.at_work().await?.into_iter();
+        let sessions: Vec<String> = sessions
+            .map(|(id, info)| format!("session {id} runs {}", &info[..info.len().min(60)]))
+            .collect();
+        let sql =
+            "SELECT GROUP_CONCAT(CONCAT('session ', trx_mysql_thread_id, ' is in ', trx_state)
+                   SEPARATOR '; ') FROM information_schema.innodb_trx";
+        let open: Option<Option<String>> = self.outside.lock().await.query_first(sql).await?;
+        let open = open.flatten().unwrap_or_else(|| "none".to_owned());
+        Ok(format!("{}; transactions: {open}", sessions.join("; ")))
+    }
+
     async fn connections(&self) -> Result<u32, HarnessError> {
         let sql = "SELECT COUNT(*) - 1 FROM information_schema.processlist WHERE db = ?";
         Ok(u32::try_from(
@@ -198,7 +218,12 @@ impl Harness for MySqlHarness {
     async fn savepoint(&self, tx: &mut MySqlTx, account: &str) -> Result<(), HarnessError> {
         let savepoint = tx.savepoint().await?;
         self.effect(tx, account).await?;
-        Ok(tx.rollback_to(&savepoint).await?)
+        let failed = tx.query_drop("SELECT * FROM no_such_table").await;
+        tx.rollback_to(&savepoint).await?;
+        match failed {
+            Ok(()) => Err("a statement on no table did not fail".into()),
+            Err(_undone) => Ok(()),
+        }
     }
 
     async fn slow_statement(&self, tx: &mut MySqlTx, seconds: u32) -> Result<(), HarnessError> {

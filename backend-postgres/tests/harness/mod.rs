@@ -25,7 +25,17 @@ const TABLES: &str = "
     INSERT INTO counters VALUES (1, 0), (2, 0);
     CREATE TABLE parents (id int PRIMARY KEY);
     CREATE TABLE children (parent int REFERENCES parents DEFERRABLE INITIALLY DEFERRED);
+    CREATE TABLE losers (id int);
+    CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'lost to another transaction' USING ERRCODE = '40001'; END $$;
+    CREATE CONSTRAINT TRIGGER lose AFTER INSERT ON losers DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION lose();
 ";
+
+/// Where `now()` means another time, for sessions that look there first.
+fn clock_schema(hours: i8) -> String {
+    format!("clock_{}", i32::from(hours) + 100)
+}
 
 /// A database of its own on the server of the test run.
 pub(crate) struct PostgresHarness {
@@ -120,6 +130,12 @@ impl PostgresHarness {
             // POSIX names count westwards.
             url.push_str(&format!("&options=-c%20TimeZone%3DXXX{}", -hours));
         }
+        if let Some(hours) = options.clock {
+            let schema = clock_schema(hours);
+            url.push_str(&format!(
+                "&options=-c%20search_path%3D{schema},pg_catalog,public"
+            ));
+        }
         Ok(url)
     }
 }
@@ -137,6 +153,14 @@ impl Harness for PostgresHarness {
     }
 
     async fn store(&self, options: &StoreOptions) -> Result<PostgresStore, HarnessError> {
+        if let Some(hours) = options.clock {
+            let schema = clock_schema(hours);
+            let clock = format!(
+                "CREATE SCHEMA {schema}; CREATE FUNCTION {schema}.now() RETURNS timestamptz \
+                 LANGUAGE sql STABLE AS 'SELECT pg_catalog.now() + interval ''{hours} hours'''"
+            );
+            self.outside.read().await.batch_execute(&clock).await?;
+        }
         let store = PostgresConfig::new()
             .max_connections(options.connections as usize)
             .acquire_timeout(options.acquire_timeout)
@@ -180,6 +204,15 @@ impl Harness for PostgresHarness {
         Ok(u32::try_from(self.count(sql, &[]).await?)?)
     }
 
+    async fn waits(&self) -> Result<String, HarnessError> {
+        let sql =
+            "SELECT coalesce(string_agg(format('session %s (%s: %s) waits for %s', pid, state,
+                   left(query, 60), pg_blocking_pids(pid)), '; '), 'nobody') FROM pg_stat_activity
+                   WHERE datname = current_database() AND application_name <> 'harness'
+                   AND wait_event_type = 'Lock'";
+        Ok(self.outside.read().await.query_one(sql, &[]).await?.get(0))
+    }
+
     async fn connections(&self) -> Result<u32, HarnessError> {
         let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
                    AND backend_type = 'client backend' AND application_name <> 'harness'";
@@ -191,8 +224,12 @@ impl Harness for PostgresHarness {
         savepoint
             .execute("INSERT INTO ledger (account) VALUES ($1)", &[&account])
             .await?;
+        let failed = savepoint.batch_execute("SELECT * FROM no_such_table").await;
         savepoint.rollback().await?;
-        Ok(())
+        match failed {
+            Ok(()) => Err("a statement on no table did not fail".into()),
+            Err(_undone) => Ok(()),
+        }
     }
 
     async fn slow_statement(&self, tx: &mut PostgresTx, seconds: u32) -> Result<(), HarnessError> {
@@ -250,6 +287,10 @@ impl Harness for PostgresHarness {
             Ok(()) => Err("the deadlock did not happen".into()),
             Err(error) => Ok(error.into()),
         }
+    }
+
+    async fn conflict_at_commit(&self, tx: &mut PostgresTx) -> Result<(), HarnessError> {
+        Ok(tx.batch_execute("INSERT INTO losers VALUES (1)").await?)
     }
 
     async fn refuse_commit(&self, tx: &mut PostgresTx) -> Result<(), HarnessError> {

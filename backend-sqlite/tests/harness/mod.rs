@@ -97,7 +97,10 @@ impl<P: Place> Harness for SqliteHarness<P> {
         // One writer per file, which has its lock before apply runs; no server.
         capabilities.concurrent_keys = false;
         capabilities.conflicts = false;
+        capabilities.commit_conflicts = false;
         capabilities.network = false;
+        // SQLite's clock is the machine's.
+        capabilities.clock = false;
         // A failed statement leaves the transaction alive.
         capabilities.dooming = false;
         // The store is in this process; tests/processes.rs kills others.
@@ -198,7 +201,12 @@ impl<P: Place> Harness for SqliteHarness<P> {
     async fn savepoint(&self, tx: &mut SqliteTx, account: &str) -> Result<(), HarnessError> {
         let savepoint = tx.savepoint()?;
         savepoint.execute("INSERT INTO ledger VALUES (?1)", [account])?;
-        Ok(savepoint.rollback()?)
+        let failed = savepoint.execute("INSERT INTO no_such_table VALUES (1)", ());
+        savepoint.rollback()?;
+        match failed {
+            Ok(_) => Err("a statement on no table did not fail".into()),
+            Err(_undone) => Ok(()),
+        }
     }
 
     async fn slow_statement(&self, tx: &mut SqliteTx, seconds: u32) -> Result<(), HarnessError> {

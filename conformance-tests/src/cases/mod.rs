@@ -16,6 +16,7 @@ mod r11_escaped_transaction;
 mod r12_unknown_commit;
 mod r13_conflicts;
 mod r14_prune;
+mod r14_races;
 mod r15_durable;
 mod r16_migrate;
 mod r17_storm;
@@ -123,17 +124,21 @@ registry! {
         r6_maximal_wait_does_not_overflow [] 60
         r6_chain_of_holders_does_not_extend_the_wait [single_primary] 60
         r6_wait_counts_the_queue_of_a_handler [second_store single_primary] 60
+        r6_wait_in_the_queue_of_a_handler_ends [] 60
         r6_timed_out_claim_leaves_a_usable_connection [single_primary] 60
         r6_claim_without_a_free_connection_ends [] 60;
     r07_exact_keys:
         r7_keys_that_differ_in_any_byte_are_distinct [] 120
         r7_random_keys_are_distinct [] 120
         r7_the_same_id_of_two_sources_is_two_events [] 60
+        r7_two_sources_do_not_share_a_handlers_queue [] 60
         r7_longest_names_are_kept_whole [] 60
         r7_hostile_names_are_only_names [] 60;
     r08_apply_error:
         r8_apply_error_comes_back_and_the_next_delivery_processes [] 60
-        r8_failed_delivery_lets_a_waiter_process [] 60;
+        r8_failed_delivery_lets_a_waiter_process [] 60
+        r8_failed_delivery_lets_one_that_queues_in_its_handler_process [] 60
+        r8_apply_that_takes_too_long_is_rolled_back [] 60;
     r09_apply_panic:
         r9_apply_panic_goes_on_and_the_next_delivery_processes [] 60
         r9_panic_with_an_open_transaction_releases_a_waiter [single_primary] 60;
@@ -155,6 +160,9 @@ registry! {
     r13_conflicts:
         r13_conflict_in_apply_is_told [conflicts] 60
         r13_conflict_in_apply_is_run_again [conflicts] 60
+        r13_conflict_at_commit_leaves_nothing [commit_conflicts] 60
+        r13_conflict_at_commit_is_run_again [commit_conflicts] 60
+        r13_conflict_at_commit_settles_nobody_who_queues [commit_conflicts] 60
         r13_refused_commit_is_definite [deferred_constraints] 60;
     r14_prune:
         r14_only_old_claims_are_pruned [] 60
@@ -163,8 +171,12 @@ registry! {
         r14_open_claims_are_neither_pruned_nor_waited_for [concurrent_keys] 60
         r14_pruned_key_is_claimed_again [] 60
         r14_session_time_zones_change_nothing [network] 60
+        r14_only_the_databases_clock_counts [clock] 60;
+    r14_races:
         r14_pruning_beside_claims_never_fails [concurrent_keys second_store] 120
-        r14_two_pruners_prune_each_claim_once [second_store] 60;
+        r14_two_pruners_prune_each_claim_once [second_store] 60
+        r14_key_claimed_again_beside_pruners_stays [] 120
+        r14_prune_behind_an_open_claim_tells_no_lie [] 60;
     r15_durable:
         r15_processed_events_outlive_a_kill [restart] 180
         r15_kill_between_commits_splits_no_event [restart] 180

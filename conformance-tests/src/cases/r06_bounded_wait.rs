@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use onceonly::{Claim, ClaimStore, Handler, StoreError, StoreErrorKind};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
-use crate::world::{PATIENT, World, claimed, event, kind, must};
+use crate::world::{PATIENT, World, begun, claimed, event, kind, must};
 use crate::{Harness, HarnessError, StoreOptions};
 
 /// Together they hold the key for longer than the bound on the wait of the one behind them.
@@ -193,6 +193,27 @@ pub(crate) async fn r6_wait_counts_the_queue_of_a_handler<H: Harness>() {
     assert_eq!(handler.in_flight(), 0, "keys in the handler's queue");
     must(holder.rollback(tx).await, "rolling back");
     world.process(handler.store(), &event, "acme").await;
+    world.done().await;
+}
+
+pub(crate) async fn r6_wait_in_the_queue_of_a_handler_ends<H: Harness>() {
+    let world = World::<H>::new().await;
+    let handler = Handler::new(world.open(2).await).with_wait(PATIENT);
+    let event = event("r6");
+    let open = begun(&handler, &event).await;
+    for wait in [0, 300].map(Duration::from_millis) {
+        let started = Instant::now();
+        let behind = handler.clone().with_wait(wait);
+        let begun = timeout(PATIENT, behind.begin(&event)).await;
+        let answer = must(begun, "waiting in the queue of a handler");
+        assert_eq!(
+            kind(answer, "a delivery behind an open one"),
+            StoreErrorKind::InFlight
+        );
+        is_bounded(started, wait);
+    }
+    must(open.commit().await, "committing");
+    world.expect(&event, 1, "acme", 0).await;
     world.done().await;
 }
 

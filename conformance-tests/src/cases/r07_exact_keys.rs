@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use onceonly::{Claim, ClaimStore, Event, EventId};
+use onceonly::{Claim, ClaimStore, Event, EventId, Handler};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::string::string_regex;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
 use crate::Harness;
 use crate::random::seed;
-use crate::world::{PATIENT, World, duplicate, must};
+use crate::world::{PATIENT, World, begun, duplicate, must};
 
 /// Ids that are the same to some collation, column type or conversion, and other bytes.
 const LOOK_ALIKES: &[(&str, &[&str])] = &[
@@ -227,5 +227,22 @@ pub(crate) async fn r7_hostile_names_are_only_names<H: Harness>() {
         world.expect(&event, 1, "acme", before as u64 + 1).await;
         duplicate(&*store, &event).await;
     }
+    world.done().await;
+}
+
+/// A handler's queue is one per source and id: behind another source's event nobody is a duplicate.
+pub(crate) async fn r7_two_sources_do_not_share_a_handlers_queue<H: Harness>() {
+    let world = World::<H>::new().await;
+    let handler = Handler::new(world.open(4).await).with_wait(PATIENT);
+    let one = must(Event::new("source one", "r7"), "an event");
+    let other = must(Event::new("source two", "r7"), "an event");
+    let open = begun(&handler, &one).await;
+    let delivery = handler.handle(&other, async |tx| world.effect(tx, "acme").await);
+    // Polled in this order, so that the delivery comes while the other one is open.
+    let (outcome, committed) = tokio::join!(biased; delivery, open.commit());
+    must(committed, "committing");
+    let outcome = must(outcome, "delivering the other source's event");
+    assert!(!outcome.is_duplicate(), "of another source's event");
+    world.expect(&other, 1, "acme", 1).await;
     world.done().await;
 }
