@@ -75,7 +75,9 @@ pub trait ClaimStore: Send + Sync {
     ///
     /// A return below `limit` means that none was left. Call it again until then, or let a
     /// [`Pruner`](crate::Pruner) do so. It works in short transactions, never waits on an open
-    /// claim and never deletes one.
+    /// claim and never deletes one. On a single-writer database it queues for the writer instead,
+    /// for at most a setting of the store's own, and ends as
+    /// [`InFlight`](crate::StoreErrorKind::InFlight) without having deleted anything.
     ///
     /// # Errors
     ///
