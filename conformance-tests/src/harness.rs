@@ -66,6 +66,9 @@ pub struct Escape {
 /// One value is one case's world: nothing that another case does is seen in it. The methods that
 /// look ("from outside") use connections of the harness's own, never the store's.
 ///
+/// The future of a method that is given a `tx` may be dropped at any await, as `apply` may. All others
+/// run to their end.
+///
 /// Methods with a body are asked only when [`capabilities`](Harness::capabilities) declares what
 /// they serve; a case that meets the default body fails and names the method.
 #[async_trait]

@@ -63,8 +63,9 @@ impl Mutants {
             for mutant in self.chosen(&catalogue) {
                 count += 1;
                 let verdict = if self.quick {
-                    let cases = matrix.cases(&mutant.name)?;
-                    let cases: Vec<&str> = cases.iter().copied().take(QUICK).collect();
+                    let mut cases = matrix.cases(&mutant.name)?;
+                    cases.sort_by_key(|case| !mutant.rules.iter().any(|rule| is_of(case, rule)));
+                    cases.truncate(QUICK);
                     suite.run(Some(&mutant.name), &[&["--exact"], &cases[..]].concat())?
                 } else {
                     suite.run(Some(&mutant.name), &[&catalogue.within])?
@@ -113,13 +114,7 @@ fn sound(suite: &Suite<'_>, catalogue: &Catalogue) -> io::Result<()> {
 
 /// The rules that should have caught it and did not.
 fn lacking(mutant: &Mutant, verdict: &Verdict, quick: bool) -> Vec<String> {
-    let caught = |rule: &String| {
-        let prefix = format!("{rule}_");
-        verdict
-            .failed
-            .iter()
-            .any(|case| short(case).starts_with(&prefix))
-    };
+    let caught = |rule: &String| verdict.failed.iter().any(|case| is_of(case, rule));
     if quick {
         let caught = !verdict.failed.is_empty() || verdict.died;
         return if caught {
@@ -130,6 +125,11 @@ fn lacking(mutant: &Mutant, verdict: &Verdict, quick: bool) -> Vec<String> {
     }
     let rules = mutant.rules.iter();
     rules.filter(|rule| !caught(rule)).cloned().collect()
+}
+
+fn is_of(case: &str, rule: &str) -> bool {
+    let rest = short(case).strip_prefix(rule);
+    rest.is_some_and(|rest| rest.starts_with('_'))
 }
 
 fn short(case: &str) -> &str {

@@ -104,6 +104,8 @@ impl<H: Harness> Delivery<H> {
     pub(super) async fn run(self) -> Answer {
         let control = self.control.clone();
         let (wait, started) = (self.wait, Instant::now());
+        let (world, event, account) =
+            (self.world.clone(), self.event.clone(), self.account.clone());
         let answer = match self.fate {
             Fate::DroppedAfter(polls) => match drops::after(polls, self.deliver()).await {
                 Polled::Ready(answer) => answer,
@@ -112,6 +114,16 @@ impl<H: Harness> Delivery<H> {
             _ => self.deliver().await,
         };
         match answer {
+            Ok(Answer::Processed) => {
+                // True the moment it is said. In a task, since a look from outside is never dropped.
+                let look = async move { world.committed(&event, &account).await };
+                match tokio::spawn(look).await {
+                    Ok((_, 1)) => Answer::Processed,
+                    seen => {
+                        panic!("processed, and then there was, of claims and effects: {seen:?}")
+                    }
+                }
+            }
             Ok(answer) => answer,
             Err(error) if error.kind() == StoreErrorKind::InFlight => match started.elapsed() {
                 elapsed if wait == Wait::Patient && elapsed < PATIENT / 2 => {
@@ -120,14 +132,6 @@ impl<H: Harness> Delivery<H> {
                 _ => Answer::InFlight,
             },
             Err(error) => Answer::Error(error),
-        }
-    }
-
-    /// Processed, and that is true the moment it is said.
-    async fn processed(&self) -> Answer {
-        match self.world.committed(&self.event, &self.account).await {
-            (_, 1) => Answer::Processed,
-            (_, effects) => panic!("processed, with {effects} effects of {}", self.account),
         }
     }
 
@@ -170,7 +174,7 @@ impl<H: Harness> Delivery<H> {
             .handle(&self.event, async |tx| self.apply(tx).await)
             .await
         {
-            Ok(Outcome::Processed(())) => Ok(self.processed().await),
+            Ok(Outcome::Processed(())) => Ok(Answer::Processed),
             Ok(Outcome::Duplicate(_)) => Ok(Answer::Duplicate),
             Err(HandleError::Store(error)) => Err(error),
             Err(_) => Ok(Answer::Failed),
@@ -204,6 +208,6 @@ impl<H: Harness> Delivery<H> {
             _ => commit.await,
         };
         committed?;
-        Ok(self.processed().await)
+        Ok(Answer::Processed)
     }
 }
