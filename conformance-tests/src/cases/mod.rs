@@ -149,6 +149,7 @@ registry! {
     r11_escaped_transaction:
         r11_every_escape_is_seen_at_commit [escapes] 180
         r11_every_escape_is_an_error_of_handle [escapes] 180
+        r11_escape_and_then_a_dropped_statement_is_not_processed [escapes slow_statement] 60
         r11_rollback_after_an_escape_leaves_nothing_open [escapes] 180
         r11_drop_after_an_escape_leaves_nothing_open [escapes] 180;
     r12_unknown_commit:

@@ -1,6 +1,9 @@
 //! R11: `apply` ends or replaces its transaction: a distinct error, never `Processed`.
 
+use std::time::Duration;
+
 use onceonly::{Claim, ClaimFate, ClaimStore, Event, Handler, StoreErrorKind};
+use tokio::time::timeout;
 
 use crate::world::{PATIENT, World, claimed, event, kind, must};
 use crate::{Escape, Harness, HarnessError};
@@ -63,6 +66,31 @@ pub(crate) async fn r11_every_escape_is_an_error_of_handle<H: Harness>() {
         };
         let answer = error.as_store().map(|error| error.kind());
         assert_eq!(answer, Some(ended(*escape)), "`{}`: {error:?}", escape.name);
+        check_fate(&world, handler.store(), &event, *escape).await;
+        world.done().await;
+    }
+}
+
+/// The reply to the statement that `apply` gave up may still be unread: it must not be taken for the
+/// reply to COMMIT, of which there is nothing left to commit.
+pub(crate) async fn r11_escape_and_then_a_dropped_statement_is_not_processed<H: Harness>() {
+    for fate in [ClaimFate::Absent, ClaimFate::Durable] {
+        let mut escapes = H::escapes().iter();
+        let Some(escape) = escapes.find(|escape| escape.claim == fate) else {
+            continue;
+        };
+        let world = World::<H>::new().await;
+        let handler = Handler::new(world.open(2).await).with_wait(PATIENT);
+        let event = event("r11");
+        let apply = async |tx: &mut _| {
+            world.escape(tx, escape).await?;
+            let slow = timeout(Duration::from_millis(100), world.slow_statement(tx, 1)).await;
+            assert!(slow.is_err(), "the slow statement was not slow");
+            Ok::<_, HarnessError>(())
+        };
+        if let Ok(outcome) = handler.handle(&event, apply).await {
+            panic!("`{}` came out as {outcome:?}", escape.name);
+        }
         check_fate(&world, handler.store(), &event, *escape).await;
         world.done().await;
     }

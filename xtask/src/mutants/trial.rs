@@ -20,7 +20,7 @@ use crate::databases::Databases;
 use crate::stop::Stop;
 
 /// Seconds that a case may take: with a mistake in the store some never end.
-const DEADLINE: &str = "30";
+const DEADLINE: &str = "60";
 /// And the whole suite.
 const LIMIT: Duration = Duration::from_secs(300);
 const THREADS: &str = "6";
