@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use onceonly::{Claim, ClaimGuard, ClaimStore, Event, Handler, StoreError, StoreErrorKind};
+use tokio::time::timeout;
 
 use crate::proxy::Proxy;
 use crate::{Harness, StoreOptions, steps};
@@ -90,6 +91,12 @@ impl<H: Harness> World<H> {
             self.effect(tx, account).await,
             "running an effect inside the claim's transaction",
         );
+    }
+
+    /// Starts a slow statement inside the transaction, and drops it.
+    pub(crate) async fn drop_slow_statement(&self, tx: &mut Tx<H>) {
+        let slow = timeout(Duration::from_millis(100), self.slow_statement(tx, 1)).await;
+        assert!(slow.is_err(), "the slow statement was not slow");
     }
 
     /// Claims, credits `account` once, and commits.

@@ -118,8 +118,7 @@ pub(crate) async fn r5_statement_dropped_inside_apply_never_fakes_an_answer<H: H
     let event = event("r5");
     let apply = async |tx: &mut _| {
         world.effect(tx, "acme").await?;
-        let slow = timeout(Duration::from_millis(100), world.slow_statement(tx, 1)).await;
-        assert!(slow.is_err(), "the slow statement was not slow");
+        world.drop_slow_statement(tx).await;
         Ok::<_, HarnessError>(())
     };
     match handler.handle(&event, apply).await {

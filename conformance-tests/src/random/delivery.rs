@@ -102,20 +102,19 @@ pub(super) struct Delivery<H: Harness> {
 
 impl<H: Harness> Delivery<H> {
     pub(super) async fn run(self) -> Answer {
-        let control = self.control.clone();
-        let (wait, started) = (self.wait, Instant::now());
-        let (world, event, account) =
-            (self.world.clone(), self.event.clone(), self.account.clone());
+        let started = Instant::now();
         let answer = match self.fate {
             Fate::DroppedAfter(polls) => match drops::after(polls, self.deliver()).await {
                 Polled::Ready(answer) => answer,
-                Polled::Dropped => return Answer::Dropped(control.phase()),
+                Polled::Dropped => return Answer::Dropped(self.control.phase()),
             },
             _ => self.deliver().await,
         };
         match answer {
             Ok(Answer::Processed) => {
                 // True the moment it is said. In a task, since a look from outside is never dropped.
+                let (world, event) = (self.world.clone(), self.event.clone());
+                let account = self.account.clone();
                 let look = async move { world.committed(&event, &account).await };
                 match tokio::spawn(look).await {
                     Ok((_, 1)) => Answer::Processed,
@@ -126,7 +125,7 @@ impl<H: Harness> Delivery<H> {
             }
             Ok(answer) => answer,
             Err(error) if error.kind() == StoreErrorKind::InFlight => match started.elapsed() {
-                elapsed if wait == Wait::Patient && elapsed < PATIENT / 2 => {
+                elapsed if self.wait == Wait::Patient && elapsed < PATIENT / 2 => {
                     Answer::InFlightTooSoon(elapsed)
                 }
                 _ => Answer::InFlight,
@@ -135,7 +134,7 @@ impl<H: Harness> Delivery<H> {
         }
     }
 
-    async fn deliver(self) -> Result<Answer, StoreError> {
+    async fn deliver(&self) -> Result<Answer, StoreError> {
         match self.way {
             Way::Store | Way::OtherStore => self.bare().await,
             Way::Handle => self.handle().await,
@@ -143,7 +142,7 @@ impl<H: Harness> Delivery<H> {
         }
     }
 
-    async fn bare(self) -> Result<Answer, StoreError> {
+    async fn bare(&self) -> Result<Answer, StoreError> {
         let mut tx = match self.store.claim(&self.event, self.wait.duration()).await? {
             Claim::Fresh(tx) => tx,
             Claim::Duplicate(_) => return Ok(Answer::Duplicate),
@@ -155,7 +154,7 @@ impl<H: Harness> Delivery<H> {
         self.commit(self.store.commit(tx)).await
     }
 
-    async fn guard(self) -> Result<Answer, StoreError> {
+    async fn guard(&self) -> Result<Answer, StoreError> {
         let handler = self.handler.clone().with_wait(self.wait.duration());
         let mut guard = match handler.begin(&self.event).await? {
             Claim::Fresh(guard) => guard,
@@ -168,7 +167,7 @@ impl<H: Harness> Delivery<H> {
         self.commit(guard.commit()).await
     }
 
-    async fn handle(self) -> Result<Answer, StoreError> {
+    async fn handle(&self) -> Result<Answer, StoreError> {
         let handler = self.handler.clone().with_wait(self.wait.duration());
         match handler
             .handle(&self.event, async |tx| self.apply(tx).await)
